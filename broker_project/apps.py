@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class BrokerProjectConfig(AppConfig):
+    name = "broker_project"

@@ -1,0 +1,9 @@
+"""The ASGI entry point: `uvicorn broker_project.asgi:application`."""
+
+import os
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "broker_project.settings")
+
+application = get_asgi_application()

@@ -1,0 +1,153 @@
+"""Settings, all from the environment; README lists them. A missing or wrong one fails loudly."""
+
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+from environs import Env
+
+env = Env()
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+# A local trial (`make demo`, `make dev`, `make test`) makes its own secrets; see local/secrets.py.
+LOCAL = env.bool("BROKER_LOCAL", default=False)
+DEBUG = env.bool("DEBUG", default=False)
+
+
+def _required(name: str, why: str) -> str:
+    value: str = env.str(name, default="")
+    if not value:
+        raise ImproperlyConfigured(f"{name} is not set: {why}")
+    return value
+
+
+SECRET_KEY = _required(
+    "SECRET_KEY", "a long random string; `python -m broker_project.local.secrets` prints one"
+)
+# Newest first, "id:base64 of 32 bytes", separated by commas. The first one encrypts.
+BROKER_ENCRYPTION_KEYS = _required(
+    "BROKER_ENCRYPTION_KEYS",
+    "it encrypts the provider keys; `python -m broker_project.local.secrets` prints one",
+)
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "tenants",
+    "journal",
+    "agents",
+    "broker_project",
+]
+
+MIDDLEWARE = [
+    "broker_project.middleware.request_id",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "broker_project.urls"
+ASGI_APPLICATION = "broker_project.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+DATABASES = {
+    "default": {
+        **env.dj_db_url("DATABASE_URL"),
+        "CONN_HEALTH_CHECKS": True,
+        # Threads of the engine and of the worker share few connections; see docs/decisions.md.
+        "OPTIONS": {"pool": {"min_size": 0, "max_size": env.int("DATABASE_POOL_SIZE", default=20)}},
+    }
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = _required("REDIS_URL", "Redis or Valkey carries Celery; e.g. redis://127.0.0.1:6379/0")
+CELERY_BROKER_URL = REDIS_URL
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+# Kombu's Redis pool has 10 connections unless told otherwise, and then loses acknowledgements.
+CELERY_BROKER_TRANSPORT_OPTIONS = {"max_connections": 200, "visibility_timeout": 3600}
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+WHITENOISE_USE_FINDERS = True
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "tenants.authentication.AccessTokenAuthentication",
+        "tenants.authentication.TenantSessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["tenants.permissions.HasPermission"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["tenants.parsers.StrictJSONParser"],
+    "EXCEPTION_HANDLER": "broker_project.errors.exception_handler",
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "UNICODE_JSON": True,
+    "STRICT_JSON": True,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "LLM broker",
+    "DESCRIPTION": "Chat through your own keys, background agents, and the journal of every call.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+}
+DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+
+# The weather tool's public service (no key needed); tests point it at loopback.
+WEATHER_API_URL = env.str("WEATHER_API_URL", default="https://wttr.in")
+# Dotted paths of modules whose functions are tools of every tenant.
+AGENT_PLUGINS = env.list("AGENT_PLUGINS", default=["agents.native_tools"])
+
+LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": LOG_LEVEL},
+}

@@ -1,0 +1,87 @@
+"""What the engine needs from its host. Every method is async; nothing here knows a database.
+
+The first three protocols are the required ones and keep the seed library's methods. The
+others are optional: an implementation that has them is detected with ``isinstance``, one
+that has not still works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol, runtime_checkable
+
+from llmbroker.models import ApiKey, Call, LLMConfig
+
+
+@runtime_checkable
+class Registry(Protocol):
+    """Which models there are."""
+
+    async def load(self) -> list[LLMConfig]:
+        """All configured models."""
+        ...
+
+
+@runtime_checkable
+class ScopedRegistry(Registry, Protocol):
+    """Optional: a scope may have models of its own beside the common ones."""
+
+    async def load_for(self, scope: str) -> list[LLMConfig]:
+        """All models that ``scope`` may call, the common ones included."""
+        ...
+
+
+@runtime_checkable
+class Secrets(Protocol):
+    """Whose keys there are."""
+
+    async def resolve(self, ref: str) -> str:
+        """The key stored under ``ref`` (a scope's own: ``"<scope>/<REF>"``); KeyError if none."""
+        ...
+
+
+@runtime_checkable
+class KeyChain(Secrets, Protocol):
+    """Optional: several keys for one reference, each with whose it is."""
+
+    async def keys(self, ref: str, *, scope: str | None) -> Sequence[ApiKey]:
+        """The keys ``scope`` may pay with for ``ref``, best first; empty if none."""
+        ...
+
+
+@runtime_checkable
+class Store(Protocol):
+    """The journal."""
+
+    async def record(self, call: Call) -> None:
+        """Write the outcome of one attempt, once; replaces an intent of the same id."""
+        ...
+
+    async def record_quality(
+        self, call_id: str, score: float, *, scope: str | None = None
+    ) -> None:
+        """Append a rating of ``call_id``; the newest counts."""
+        ...
+
+    async def calls(
+        self,
+        *,
+        limit: int,
+        scope: str | None = None,
+        since: datetime | None = None,
+        operation: str | None = None,
+        trace_id: str | None = None,
+        call_id: str | None = None,
+    ) -> list[Call]:
+        """The newest ``limit`` attempts that match every filter given, newest first."""
+        ...
+
+
+@runtime_checkable
+class IntentStore(Store, Protocol):
+    """Optional: the attempt is durable before the request leaves."""
+
+    async def begin(self, call: Call) -> None:
+        """Write the intent of an attempt (status ``STARTED``); returns when it is durable."""
+        ...
