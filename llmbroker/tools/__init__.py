@@ -1,0 +1,1 @@
+"""Tool calling: the loop, and running what the model asks for."""
