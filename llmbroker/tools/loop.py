@@ -42,7 +42,8 @@ class ToolCall:
     """One call that the model asked for.
 
     ``arguments`` is an object ready to be passed on, or None: then ``problem`` says what to
-    tell the model instead of running anything.
+    tell the model instead of running anything. ``arguments_text`` is always valid JSON, since
+    an unparsable text in the history would make every later turn a 400.
     """
 
     id: str
@@ -174,7 +175,8 @@ def _tool_call(raw: dict[str, Any], identity: str) -> ToolCall:
     name = function.get("name")
     given = function.get("arguments")
     arguments, problem = parse_arguments(given)
-    text = given if isinstance(given, str) else orjson.dumps(given or {}).decode()
+    plain = isinstance(given, str) and given.lstrip().startswith("{") and arguments is not None
+    text = given.strip() if plain else orjson.dumps(arguments or {}).decode()
     return ToolCall(identity, name if isinstance(name, str) else "", text, arguments, problem)
 
 
@@ -189,8 +191,6 @@ def _assistant_message(reply: ToolReply, calls: list[ToolCall]) -> Message:
 
 
 def _history_call(raw: dict[str, Any], call: ToolCall) -> dict[str, Any]:
-    """An unparsable arguments text would make every later turn a 400, so it is not replayed."""
-    arguments = "{}" if call.arguments is None else call.arguments_text.strip() or "{}"
     function = raw.get("function")
     return {
         **raw,
@@ -199,7 +199,7 @@ def _history_call(raw: dict[str, Any], call: ToolCall) -> dict[str, Any]:
         "function": {
             **(function if isinstance(function, dict) else {}),
             "name": wire_name(call.name),
-            "arguments": arguments,
+            "arguments": call.arguments_text,
         },
     }
 
