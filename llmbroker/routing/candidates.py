@@ -1,0 +1,63 @@
+"""A candidate is one model paid with one key: what a call can be routed to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from llmbroker.models import ApiKey, LLMConfig
+from llmbroker.routing.verdict import Cools
+
+NO_KEY = ApiKey("", "")
+"""What a model is called with that needs no key, such as a local server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """``ids`` names this candidate's four cooldowns, from the widest to the narrowest."""
+
+    config: LLMConfig
+    key: ApiKey
+    ids: dict[Cools, str] = field(repr=False, compare=False, hash=False)
+
+    @property
+    def name(self) -> str:
+        """The configured model's name."""
+        return self.config.name
+
+    @classmethod
+    def of(cls, config: LLMConfig, key: ApiKey) -> Candidate:
+        """The candidate of ``config`` paid with ``key``."""
+        host = urlsplit(config.base_url).netloc
+        return cls(
+            config,
+            key,
+            {
+                Cools.HOST: f"host {host}",
+                Cools.MODEL: f"model {config.base_url} {config.model}",
+                Cools.KEY: f"key {host} {key.id}",
+                Cools.KEY_ON_MODEL: f"key {host} {key.id} {config.model}",
+            },
+        )
+
+
+class CandidateCache:
+    """Building a candidate costs more than looking it up, and they are the same call after call."""
+
+    def __init__(self, capacity: int = 10_000) -> None:
+        self._known: dict[tuple[LLMConfig, str, str], Candidate] = {}
+        self._capacity = capacity
+
+    def of(self, config: LLMConfig, key: ApiKey) -> Candidate:
+        """The candidate, made once; a replaced key value makes a new one."""
+        identity = (config, key.id, key.value)
+        candidate = self._known.get(identity)
+        if candidate is None:
+            if len(self._known) >= self._capacity:
+                self._known.clear()
+            candidate = self._known[identity] = Candidate.of(config, key)
+        return candidate
+
+
+Order = Callable[[Sequence[Candidate]], list[Candidate]]
