@@ -1,0 +1,31 @@
+"""Who is calling, as every view and service sees it."""
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from rest_framework.request import Request
+
+from tenants.errors import NotAuthenticated
+from tenants.models import AccessToken, Scope, Tenant
+
+
+@dataclass(frozen=True)
+class Caller:
+    """A scope of a tenant, the person behind it, and what may be done."""
+
+    tenant: Tenant
+    scope: Scope
+    user: User | None
+    token: AccessToken | None
+    permissions: frozenset[str]
+
+    def may(self, permission: str) -> bool:
+        """Whether the caller holds ``permission``; ``admin`` holds them all within the tenant."""
+        return permission in self.permissions
+
+
+def caller_of(request: Request) -> Caller:
+    """The caller that authentication found."""
+    if not isinstance(request.auth, Caller):
+        raise NotAuthenticated("Send an access token: 'Authorization: Bearer brk_…'.")
+    return request.auth

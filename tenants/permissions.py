@@ -1,0 +1,50 @@
+"""What a caller may do: the names, which role holds which, and the check on every view."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from tenants.caller import Caller
+from tenants.models import Membership
+
+if TYPE_CHECKING:
+    from rest_framework.views import APIView  # DRF's views import this module through settings
+
+CHAT_WRITE = "chat:write"
+RUNS_WRITE = "runs:write"
+RUNS_READ = "runs:read"
+JOURNAL_READ = "journal:read"
+KEYS_WRITE = "keys:write"
+ADMIN = "admin"
+
+ALL = frozenset({CHAT_WRITE, RUNS_WRITE, RUNS_READ, JOURNAL_READ, KEYS_WRITE, ADMIN})
+
+OF_ROLE: dict[str, frozenset[str]] = {
+    Membership.Role.OWNER: ALL,
+    Membership.Role.ADMIN: ALL,
+    Membership.Role.MEMBER: ALL - {ADMIN},
+    Membership.Role.VIEWER: frozenset({RUNS_READ, JOURNAL_READ}),
+}
+
+ANY = ""
+"""For ``required_permissions``: any caller will do."""
+
+
+class HasPermission(BasePermission):
+    """Every view says what each of its methods needs; one that does not say is refused.
+
+    ``required_permissions = {"GET": RUNS_READ, "POST": RUNS_WRITE}``
+    """
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        """Whether the caller holds what the view asks for this method."""
+        if not isinstance(request.auth, Caller):
+            return False
+        method = "GET" if request.method == "HEAD" else str(request.method)
+        if not hasattr(view, method.lower()):
+            return True  # no handler runs: DRF answers 405
+        needed = getattr(view, "required_permissions", {}).get(method)
+        return needed == ANY or needed in request.auth.permissions
