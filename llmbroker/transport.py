@@ -61,8 +61,11 @@ class LiveAnswer:
                 if size > MAX_ANSWER_BYTES:
                     raise _too_large()
                 yield chunk
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise ExchangeError(Failure(FailureKind.STREAM_CUT, detail=_words(error))) from None
+        except _TRANSPORT_ERRORS as error:
+            failure = Failure(FailureKind.STREAM_CUT, detail=_words(error))
+        else:
+            return
+        raise ExchangeError(failure)
 
 
 class Transport:
@@ -114,17 +117,12 @@ class Transport:
         Servers close idle connections at any moment, so such a death says nothing about them.
         """
         seen = SimpleNamespace(reused=False)
-        try:
-            return await _post(self._session(), request, limits, seen)
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-            if not seen.reused or isinstance(error, aiohttp.ClientConnectorError):
-                raise ExchangeError(_failure(error)) from None
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise ExchangeError(_failure(error)) from None
-        try:
-            return await _post(self._session(fresh=True), request, limits, seen)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise ExchangeError(_failure(error)) from None
+        response = await _post(self._session(), request, limits, seen)
+        if isinstance(response, Failure) and seen.reused and response.kind in _DEAD_CONNECTION:
+            response = await _post(self._session(fresh=True), request, limits, seen)
+        if isinstance(response, Failure):
+            raise ExchangeError(response)
+        return response
 
     def _limits(self, timeout: float | None, *, stream: bool) -> aiohttp.ClientTimeout:
         times = self.timeouts
@@ -163,20 +161,29 @@ class Transport:
         )
 
 
+# Where these are caught, the ExchangeError is raised after the handler has ended: aiohttp's
+# errors and tracebacks hold the request's headers, and a chained one would carry the key along.
+_TRANSPORT_ERRORS = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
+_DEAD_CONNECTION = (FailureKind.DISCONNECTED,)
+
+
 async def _post(
     session: aiohttp.ClientSession,
     request: Request,
     limits: aiohttp.ClientTimeout,
     seen: SimpleNamespace,
-) -> aiohttp.ClientResponse:
-    return await session.post(
-        request.url,
-        data=request.body,
-        headers=request.headers,
-        timeout=limits,
-        allow_redirects=False,
-        trace_request_ctx=seen,
-    )
+) -> aiohttp.ClientResponse | Failure:
+    try:
+        return await session.post(
+            request.url,
+            data=request.body,
+            headers=request.headers,
+            timeout=limits,
+            allow_redirects=False,
+            trace_request_ctx=seen,
+        )
+    except _TRANSPORT_ERRORS as error:
+        return _failure(error)
 
 
 async def _mark_reused(_session: Any, context: Any, _params: Any) -> None:
@@ -184,18 +191,19 @@ async def _mark_reused(_session: Any, context: Any, _params: Any) -> None:
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
     try:
-        if (response.content_length or 0) > MAX_ANSWER_BYTES:
-            raise _too_large()
-        chunks, size = [], 0
         async for chunk in response.content.iter_any():
             size += len(chunk)
             if size > MAX_ANSWER_BYTES:
                 raise _too_large()
             chunks.append(chunk)
-    except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise ExchangeError(_failure(error)) from None
-    return b"".join(chunks)
+    except _TRANSPORT_ERRORS as error:
+        failure = _failure(error)
+    else:
+        return b"".join(chunks)
+    raise ExchangeError(failure)
 
 
 def _too_large() -> ExchangeError:
@@ -204,7 +212,7 @@ def _too_large() -> ExchangeError:
 
 
 def _failure(error: BaseException) -> Failure:
-    """What a transport error means. ``from None`` follows: aiohttp's errors hold the headers."""
+    """What a transport error means."""
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return Failure(FailureKind.CONNECT, detail="no connection in time")
     if isinstance(error, TimeoutError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -46,18 +45,16 @@ class CandidateCache:
     """Building a candidate costs more than looking it up, and they are the same call after call."""
 
     def __init__(self, capacity: int = 10_000) -> None:
-        self._known: dict[tuple[LLMConfig, str, str], Candidate] = {}
+        self._known: dict[tuple[str, str], Candidate] = {}
         self._capacity = capacity
 
     def of(self, config: LLMConfig, key: ApiKey) -> Candidate:
-        """The candidate, made once; a replaced key value makes a new one."""
-        identity = (config, key.id, key.value)
-        candidate = self._known.get(identity)
-        if candidate is None:
-            if len(self._known) >= self._capacity:
-                self._known.clear()
-            candidate = self._known[identity] = Candidate.of(config, key)
+        """The candidate, kept as long as neither model nor key changes."""
+        identity = (config.name, key.id)
+        known = self._known.get(identity)
+        if known is not None and known.key == key and known.config == config:
+            return known
+        if len(self._known) >= self._capacity:
+            self._known.clear()
+        candidate = self._known[identity] = Candidate.of(config, key)
         return candidate
-
-
-Order = Callable[[Sequence[Candidate]], list[Candidate]]

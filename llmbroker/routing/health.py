@@ -1,0 +1,120 @@
+"""Cooldowns: what is out of use until when, and who may try it first afterwards.
+
+The port is async so that it can be shared by processes; the memory one keeps everything in
+one dict. Times are seconds since the epoch, by an injected clock.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+MAX_COOLDOWN = 300.0
+"""Cap of the doubling, in seconds; a provider that asks for longer gets up to MAX_ASKED."""
+
+MAX_ASKED = 86_400.0
+"""Cap of what a provider may ask for (Retry-After), in seconds."""
+
+FORGET_AFTER = 900.0
+"""A streak is forgotten this long after its cooldown ended without another failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cooldown:
+    """``until`` when nothing is sent; until ``probe_until`` somebody's first try is under way."""
+
+    until: float
+    streak: int
+    probe_until: float = 0.0
+
+
+class Health(Protocol):
+    """Shared knowledge of what is failing. Every method is one round trip."""
+
+    async def cooldowns(self, ids: Sequence[str]) -> Mapping[str, Cooldown]:
+        """The cooldowns of those ids that have one; an id without is healthy."""
+        ...
+
+    async def cool(self, identity: str, *, seconds: float, asked: float | None) -> float:
+        """Note a failure; returns the new deadline, which is never earlier than the old one.
+
+        ``seconds`` is the first cooldown of a streak, ``asked`` what the provider asks for.
+        """
+        ...
+
+    async def clear(self, ids: Sequence[str]) -> None:
+        """Note a success: the streaks of ``ids`` end."""
+        ...
+
+    async def claim_probe(self, identity: str, *, lease: float) -> bool:
+        """Whether this caller may be the first to try ``identity`` after its cooldown.
+
+        The claim lapses after ``lease`` seconds, in case its holder dies.
+        """
+        ...
+
+
+def next_deadline(
+    known: Cooldown | None, *, now: float, seconds: float, asked: float | None, jitter: float
+) -> Cooldown:
+    """The cooldown after one more failure. ``jitter`` (0 … 1) spreads the callers' return."""
+    streak = (known.streak if known else 0) + 1
+    own = min(seconds * 2 ** min(streak - 1, 16), max(seconds, MAX_COOLDOWN))
+    length = max(own, min(asked or 0.0, MAX_ASKED))
+    until = now + length * (1 + jitter / 4)
+    return Cooldown(max(until, known.until if known else 0.0), streak)
+
+
+class MemoryHealth:
+    """Health of one process."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.time,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._clock = clock
+        self._jitter = jitter
+        self._known: dict[str, Cooldown] = {}
+
+    async def cooldowns(self, ids: Sequence[str]) -> Mapping[str, Cooldown]:
+        """See Health."""
+        if not self._known:
+            return {}
+        self._forget()
+        return {identity: self._known[identity] for identity in ids if identity in self._known}
+
+    async def cool(self, identity: str, *, seconds: float, asked: float | None) -> float:
+        """See Health. Failures of calls that were under way together count as one."""
+        now = self._clock()
+        known = self._known.get(identity)
+        if known is not None and now < known.until and asked is None:
+            return known.until
+        cooldown = next_deadline(
+            known, now=now, seconds=seconds, asked=asked, jitter=self._jitter()
+        )
+        self._known[identity] = cooldown
+        return cooldown.until
+
+    async def clear(self, ids: Sequence[str]) -> None:
+        """See Health."""
+        for identity in ids:
+            self._known.pop(identity, None)
+
+    async def claim_probe(self, identity: str, *, lease: float) -> bool:
+        """See Health."""
+        known, now = self._known.get(identity), self._clock()
+        if known is None:
+            return True
+        if now < known.until or now < known.probe_until:
+            return False
+        self._known[identity] = Cooldown(known.until, known.streak, now + lease)
+        return True
+
+    def _forget(self) -> None:
+        horizon = self._clock() - FORGET_AFTER
+        for identity in [name for name, known in self._known.items() if known.until < horizon]:
+            del self._known[identity]
