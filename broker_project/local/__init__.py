@@ -1,1 +1,1 @@
-"""What a local trial needs and a deployment does not: embedded services, secrets, the demo."""
+"""What a trial on one's own machine needs and production does not: servers, secrets, a demo."""

@@ -1,5 +1,81 @@
-"""Placeholder until the embedded services land."""
+"""Settings for a machine that has none: what is unset points at servers of the checkout's own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from broker_project.local.embedded import Servers
+
+SECRET_SETTINGS = ("SECRET_KEY", "BROKER_ENCRYPTION_KEYS")
+SERVICE_SETTINGS = ("DATABASE_URL", "REDIS_URL")
 
 
 def provide_services() -> None:
-    """Make DATABASE_URL and REDIS_URL point at running servers."""
+    """Set DATABASE_URL and REDIS_URL, where unset, to running servers; started if need be.
+
+    A local trial (BROKER_LOCAL) gets its secrets too; an installation must bring its own.
+    Costs nothing when all are set.
+    """
+    if sys.argv[0] == "-m":  # a module of this package is being located: it provides for itself
+        return
+    if is_local() and _unset(SECRET_SETTINGS):
+        from broker_project.local.paths import data_dir  # noqa: PLC0415
+        from broker_project.local.secrets import local_secrets  # noqa: PLC0415
+
+        _fill(local_secrets(data_dir()))
+    if missing := _unset(SERVICE_SETTINGS):
+        _fill(_servers(*missing).provide())
+
+
+@contextmanager
+def services() -> Iterator[None]:
+    """Provide for the length of a block; at its end stop what nobody else uses."""
+    missing = _unset(SERVICE_SETTINGS)
+    provide_services()
+    try:
+        yield
+    finally:
+        if missing:
+            servers = _servers(*missing)
+            servers.leave()
+            servers.stop()
+
+
+def stop_services() -> list[str]:
+    """Stop the embedded servers of this checkout, whoever uses them; the names of those stopped."""
+    return _servers(*SERVICE_SETTINGS).stop(even_if_used=True)
+
+
+def is_local() -> bool:
+    """Whether this is a trial on one's own machine."""
+    return os.environ.get("BROKER_LOCAL", "").lower() in {"1", "true", "yes", "on"}
+
+
+def _unset(names: tuple[str, ...]) -> list[str]:
+    return [name for name in names if not os.environ.get(name)]
+
+
+def _fill(values: dict[str, str]) -> None:
+    os.environ.update({name: value for name, value in values.items() if _unset((name,))})
+
+
+@cache
+def _servers(*settings: str) -> Servers:
+    # Imported here: a process whose settings are complete must not pay for any of this.
+    from broker_project.local.embedded import Server, Servers  # noqa: PLC0415
+    from broker_project.local.paths import data_dir  # noqa: PLC0415
+    from broker_project.local.postgres import Postgres  # noqa: PLC0415
+    from broker_project.local.valkey import Valkey  # noqa: PLC0415
+
+    folder = data_dir()
+    known: list[Server] = [
+        Postgres(folder / "postgres", folder / "log" / "postgres.log"),
+        Valkey(folder / "valkey", folder / "log" / "valkey.log"),
+    ]
+    return Servers(folder, [server for server in known if server.setting in settings])
