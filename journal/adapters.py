@@ -1,0 +1,59 @@
+"""The engine's journal port over PostgreSQL."""
+
+from datetime import datetime
+from uuid import UUID
+
+from journal import selectors, services
+from journal.models import Call as Row
+from journal.rows import call_of, row_of, scope_id_of
+from llmbroker.models import Call, check_score
+from tenants.database import in_thread
+from tenants.errors import NotFound
+
+
+class DjangoStore:
+    """The journal's tables as an ``IntentStore``. No connection is held between two methods."""
+
+    async def begin(self, call: Call) -> None:
+        """Write the intent; returns when it is durable."""
+        await in_thread(services.write_intent, call=row_of(call))
+
+    async def record(self, call: Call) -> None:
+        """Write the outcome, once; returns when it is durable."""
+        await in_thread(services.write_outcome, call=row_of(call))
+
+    async def record_quality(self, call_id: str, score: float, *, scope: str | None = None) -> None:
+        """Append a rating; KeyError if this scope has no such answered call."""
+        check_score(score)
+        try:
+            scope_id = None if scope is None else scope_id_of(scope)
+            identity = UUID(call_id)
+            await in_thread(services.rate, score=score, scope_id=scope_id, call_id=identity)
+        except (ValueError, NotFound):
+            raise KeyError(call_id) from None
+
+    async def calls(
+        self,
+        *,
+        limit: int,
+        scope: str | None = None,
+        since: datetime | None = None,
+        operation: str | None = None,
+        trace_id: str | None = None,
+        call_id: str | None = None,
+    ) -> list[Call]:
+        """The newest ``limit`` attempts that match, newest first."""
+        if limit < 1:
+            raise ValueError(f"limit is at least 1, got {limit}")
+        try:
+            identity = None if call_id is None else UUID(call_id)
+        except ValueError:
+            return []
+        calls = selectors.calls_of_installation()
+        if scope is not None:
+            calls = selectors.calls_of_scope(scope_id_of(scope))
+        calls = selectors.narrowed(
+            calls, id=identity, operation=operation, trace_id=trace_id, since=since
+        )
+        newest = selectors.with_score(calls).order_by("-id")[:limit]
+        return [call_of(row) for row in await in_thread(list[Row], newest)]

@@ -1,0 +1,125 @@
+"""The journal in the admin: read only, and no page counts or sorts the table."""
+
+from typing import Any
+from urllib.parse import quote
+from uuid import UUID
+
+from django.contrib import admin
+from django.core.paginator import Paginator
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.http import HttpRequest
+from django.utils.functional import cached_property
+from django.utils.html import format_html
+from unfold.admin import ModelAdmin, TabularInline  # type: ignore[import-untyped]
+
+from journal.models import Call, Rating
+from tenants.models import Scope
+
+LAST_PAGE = 200
+
+
+class ReadAheadPaginator(Paginator):  # type: ignore[type-arg]  # no generic at run time
+    """Knows of one page more than the one asked for, instead of counting them all."""
+
+    def __init__(self, calls: QuerySet[Call], per_page: int, *, page: int) -> None:
+        super().__init__(calls, per_page)
+        self.known = calls[: per_page * (min(page, LAST_PAGE) + 1)]
+
+    @cached_property
+    def count(self) -> int:
+        """The number of rows up to the end of the next page."""
+        return self.known.count()
+
+
+class ReadOnly:
+    """The journal is written by calls and ratings alone."""
+
+    def has_add_permission(self, *_: object) -> bool:
+        return False
+
+    def has_change_permission(self, *_: object) -> bool:
+        return False
+
+    def has_delete_permission(self, *_: object) -> bool:
+        return False
+
+
+class RatingInline(ReadOnly, TabularInline):  # type: ignore[misc]
+    """A call's ratings, the newest of which counts."""
+
+    model = Rating
+    fields = ("created_at", "score", "created_by")
+    extra = 0
+
+
+@admin.register(Call)
+class CallAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
+    """Every scope's calls, newest first."""
+
+    list_display = (
+        "ts",
+        "whose",
+        "llm_name",
+        "status",
+        "operation",
+        "trace",
+        "key_source",
+        "latency_ms",
+        "total_tokens",
+    )
+    # Filters with fixed choices: one on a text column would look up its distinct values.
+    list_filter = ("status", "key_source", "streamed")
+    show_facets = admin.ShowFacets.NEVER
+    show_full_result_count = False
+    list_per_page = 50
+    list_max_show_all = 0
+    sortable_by = ()
+    ordering = ("-id",)
+    search_fields = ("id",)
+    search_help_text = "The id of a call, a scope or a tenant; after it, if you like, a trace."
+    inlines = (RatingInline,)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Call]:
+        scope = Scope.objects.filter(id=OuterRef("scope_id"))
+        calls: QuerySet[Call] = super().get_queryset(request)
+        return calls.annotate(
+            scope_name=Subquery(scope.values("name")),
+            tenant_slug=Subquery(scope.values("tenant__slug")),
+        )
+
+    def get_paginator(
+        self, request: HttpRequest, queryset: QuerySet[Call], per_page: int, *_: object
+    ) -> ReadAheadPaginator:
+        page = request.GET.get("p", "1")
+        return ReadAheadPaginator(queryset, per_page, page=int(page) if page.isdecimal() else 1)
+
+    def get_search_results(
+        self,
+        request: HttpRequest,  # noqa: ARG002 - Django's signature
+        queryset: QuerySet[Call],
+        search_term: str,
+    ) -> tuple[QuerySet[Call], bool]:
+        words = search_term.split()
+        if not words:
+            return queryset, False
+        try:
+            identity = UUID(words[0])
+        except ValueError:
+            return queryset.none(), False
+        named = Q(id=identity) | Q(scope_id=identity) | Q(tenant_id=identity)
+        return queryset.filter(named, *[Q(trace_id=trace) for trace in words[1:]]), False
+
+    @admin.display(description="tenant and scope")
+    def whose(self, call: Any) -> str:
+        """The tenant and the scope, which may be gone since."""
+        if call.tenant_slug is None:
+            return str(call.scope_id)
+        return f"{call.tenant_slug}: {call.scope_name}"
+
+    @admin.display(description="trace")
+    def trace(self, call: Call) -> str:
+        """A link to the calls of the same trace."""
+        if call.trace_id is None:
+            return ""
+        query = f"?scope_id={call.scope_id}&trace_id={quote(call.trace_id)}"
+        return format_html('<a href="{}">{}</a>', query, call.trace_id)

@@ -1,0 +1,98 @@
+"""What the journal holds, by scope or by tenant."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models.expressions import Combinable
+
+from journal.models import INSTALLATION, Call, Rating
+from journal.text import stored
+from llmbroker.models import CallStatus
+from tenants.caller import Caller
+from tenants.errors import PermissionRefused
+from tenants.models import Scope
+from tenants.permissions import ADMIN
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LAST_MILLISECOND = 2**48 - 1
+
+# How far the clock that made an id may lie from the ``ts`` beside it, in milliseconds.
+CLOCK_MARGIN = 60 * 60 * 1000
+
+
+def calls_of_scope(scope_id: UUID) -> QuerySet[Call]:
+    """The calls of one scope."""
+    return Call.objects.filter(scope_id=scope_id)
+
+
+def calls_of_tenant(tenant_id: UUID) -> QuerySet[Call]:
+    """The calls of all scopes of a tenant."""
+    return Call.objects.filter(tenant_id=tenant_id)
+
+
+def calls_in_reach(caller: Caller, level: str) -> QuerySet[Call]:
+    """The calls that a caller may read: of the own scope, or at level ``tenant`` of them all."""
+    if level != "tenant":
+        return calls_of_scope(caller.scope.id)
+    if not caller.may(ADMIN):
+        raise PermissionRefused("The level 'tenant' needs the permission 'admin'.", param="level")
+    return calls_of_tenant(caller.tenant.id)
+
+
+def calls_of_installation() -> QuerySet[Call]:
+    """Everybody's calls: for the operator's own code, never for a tenant."""
+    return Call.objects.all()
+
+
+def narrowed(
+    calls: QuerySet[Call],
+    *,
+    id: UUID | None = None,  # noqa: A002 - the column's name
+    operation: str | None = None,
+    trace_id: str | None = None,
+    model: str | None = None,
+    status: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> QuerySet[Call]:
+    """The calls that match everything given; ``model`` is the LLM's name or what it was asked for.
+
+    The time is a half-open range: ``since`` belongs to it, ``until`` does not.
+    """
+    exact = {"operation": operation, "trace_id": trace_id, "status": status}
+    names = {name: stored(text) for name, text in exact.items() if text is not None}
+    calls = calls.filter(**names)
+    if id is not None:
+        calls = calls.filter(id=id)
+    if model is not None:
+        calls = calls.filter(Q(llm_name=stored(model)) | Q(model=stored(model)))
+    if since is not None:
+        calls = calls.filter(ts__gte=since, id__gte=_id_at(since, -CLOCK_MARGIN))
+    if until is not None:
+        calls = calls.filter(ts__lt=until, id__lt=_id_at(until, CLOCK_MARGIN))
+    return calls
+
+
+def with_score(calls: QuerySet[Call]) -> QuerySet[Call]:
+    """The same calls, each with its newest rating as ``score``."""
+    newest = Rating.objects.filter(call_id=OuterRef("id"), scope_id=OuterRef("scope_id"))
+    return calls.annotate(score=Subquery(newest.order_by("-id").values("score")[:1]))
+
+
+def answered(calls: QuerySet[Call]) -> QuerySet[Call]:
+    """The calls that brought an answer: those that can be rated."""
+    return calls.filter(status=CallStatus.OK.value)
+
+
+def tenant_of_scope(scope_id: UUID) -> UUID | Combinable:
+    """For an INSERT: the scope's tenant, looked up as the row is written; NULL if it is gone."""
+    if scope_id == INSTALLATION:
+        return INSTALLATION
+    return Subquery(Scope.objects.filter(id=scope_id).values("tenant_id"))
+
+
+def _id_at(moment: datetime, margin: int) -> UUID:
+    """No UUIDv7 made ``margin`` milliseconds after ``moment``, or later, is smaller than this."""
+    milliseconds = (moment - EPOCH) // timedelta(milliseconds=1) + margin
+    return UUID(int=min(max(milliseconds, 0), LAST_MILLISECOND) << 80)

@@ -1,0 +1,108 @@
+"""The journal over HTTP."""
+
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from journal import selectors, services
+from journal.models import Call
+from journal.serializers import (
+    CallSerializer,
+    CallsQuery,
+    LevelQuery,
+    RatingInput,
+    RatingSerializer,
+    StatsQuery,
+    StatsSerializer,
+)
+from journal.statistics import statistics_of
+from tenants.caller import caller_of
+from tenants.errors import NotFound
+from tenants.pagination import page_of
+from tenants.permissions import CHAT_WRITE, JOURNAL_READ
+from tenants.serializers_base import StrictSerializer
+
+STATS_PERIOD = timedelta(days=30)
+
+
+class CallsView(APIView):
+    """Every attempt at a provider."""
+
+    required_permissions: ClassVar = {"GET": JOURNAL_READ}
+
+    @extend_schema(parameters=[CallsQuery], responses=CallSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        """A page of calls, newest first."""
+        query = _validated(CallsQuery, request.query_params.dict())
+        calls = selectors.calls_in_reach(caller_of(request), query.pop("level"))
+        filters = {name: query[name] for name in query if name not in {"limit", "after"}}
+        found = selectors.with_score(selectors.narrowed(calls, **filters))
+        return Response(page_of(found, request, _represented))
+
+
+class CallView(APIView):
+    """One attempt."""
+
+    required_permissions: ClassVar = {"GET": JOURNAL_READ}
+
+    @extend_schema(parameters=[LevelQuery], responses=CallSerializer)
+    def get(self, request: Request, call_id: UUID) -> Response:
+        """The call, with its newest rating."""
+        query = _validated(LevelQuery, request.query_params.dict())
+        calls = selectors.calls_in_reach(caller_of(request), query["level"])
+        call = selectors.with_score(calls).filter(id=call_id).first()
+        if call is None:
+            raise NotFound("No such call.")
+        return Response(_represented(call))
+
+
+class RatingsView(APIView):
+    """What people thought of answers."""
+
+    required_permissions: ClassVar = {"POST": CHAT_WRITE}
+
+    @extend_schema(request=RatingInput, responses={201: RatingSerializer})
+    def post(self, request: Request) -> Response:
+        """Rate an answered call of this scope; its newest rating counts."""
+        given = _validated(RatingInput, request.data)
+        caller = caller_of(request)
+        rating = services.rate(scope_id=caller.scope.id, created_by=caller.user, **given)
+        return Response(RatingSerializer(rating).data, status=201)
+
+
+class StatsView(APIView):
+    """Figures over many calls."""
+
+    required_permissions: ClassVar = {"GET": JOURNAL_READ}
+
+    @extend_schema(parameters=[StatsQuery], responses=StatsSerializer)
+    def get(self, request: Request) -> Response:
+        """Calls, errors, tokens and latency, by model and by operation; 30 days unless told."""
+        query = _validated(StatsQuery, request.query_params.dict())
+        level = query.pop("level")
+        until = query.setdefault("until", None)
+        since = query.setdefault("since", _start_of_period(until or timezone.now()))
+        calls = selectors.calls_in_reach(caller_of(request), level)
+        figures = statistics_of(selectors.narrowed(calls, **query))
+        period = {"level": level, "since": since, "until": until}
+        return Response(StatsSerializer({**period, **vars(figures)}).data)
+
+
+def _start_of_period(end: datetime) -> datetime:
+    return max(end, selectors.EPOCH + STATS_PERIOD) - STATS_PERIOD
+
+
+def _validated(form: type[StrictSerializer], given: Any) -> dict[str, Any]:
+    serializer = form(data=given)
+    serializer.is_valid(raise_exception=True)
+    return dict(serializer.validated_data)
+
+
+def _represented(call: Call) -> dict[str, Any]:
+    return CallSerializer(call).data
