@@ -77,6 +77,8 @@ class Servers:
 
     def stop(self, *, even_if_used: bool = False) -> list[str]:
         """Stop what runs, unless another process uses it; the names of what was stopped."""
+        if not self._folder.exists():
+            return []
         with locked(self._folder / "services.lock"), self._users() as users:
             if not even_if_used and not _alone(users):
                 return []

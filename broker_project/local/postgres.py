@@ -6,13 +6,16 @@ with a password rather than on a socket file, whose path may not be longer than 
 """
 
 import os
+import pwd
 import shutil
 import stat
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypedDict
 
 import psycopg
 from psycopg.sql import SQL, Identifier
@@ -52,9 +55,8 @@ class Postgres:
             self._prepare(binaries)
             if not (self._folder / "PG_VERSION").exists():
                 self._init(binaries, address)
-            if self._process_lives():
-                self._wait(address)
-            else:
+            if not self._comes_up(address):
+                (self._folder / "postmaster.pid").unlink(missing_ok=True)
                 self._pg_ctl(binaries, "start", "-l", str(self._log), "-o", _options(address))
             self._create_database(address)
         except (ImportError, OSError, subprocess.CalledProcessError, psycopg.Error) as error:
@@ -91,28 +93,21 @@ class Postgres:
             )
             Path(scratch, "cluster").rename(self._folder)
 
-    def _process_lives(self) -> bool:
-        """Whether a server of this folder runs: who started it may have died before it was up.
+    def _comes_up(self, address: Address) -> bool:
+        """Whether a server of this folder is up after all.
 
-        After a crash the noted number may be another program's; PostgreSQL would refuse to start.
+        Who started it may have died meanwhile; or its main process was killed and the others
+        are still ending. Both are waited for, as two servers on one folder would ruin it. The
+        pid file is no witness: after a crash its number may be another program's.
         """
-        import psutil  # type: ignore[import-untyped]  # noqa: PLC0415 - this path only
-
-        pid_file = self._folder / "postmaster.pid"
-        if not pid_file.exists():
-            return False
-        pid = int(pid_file.read_text().split(maxsplit=1)[0])
-        if psutil.pid_exists(pid) and psutil.Process(pid).name() == "postgres":
-            return True
-        pid_file.unlink()
-        return False
-
-    def _wait(self, address: Address) -> None:
         deadline = time.monotonic() + RECOVERY_SECONDS
-        while not _opens(self.url(address, "postgres")):
+        while _works_in(self._folder):
+            if _opens(self.url(address, "postgres")):
+                return True
             if time.monotonic() > deadline:
                 raise TimeoutError(f"it runs on {self._folder}, but not with the noted password")
             time.sleep(0.1)
+        return False
 
     def _create_database(self, address: Address) -> None:
         with psycopg.connect(self.url(address, "postgres"), autocommit=True) as connection:
@@ -125,7 +120,6 @@ class Postgres:
         self._run([*command, "-w", "-t", str(START_SECONDS), *options])
 
     def _run(self, command: list[str]) -> None:
-        account = UNPRIVILEGED if os.geteuid() == 0 else None
         with self._log.open("a") as log:
             subprocess.run(  # noqa: S603 - our own binaries
                 command,
@@ -135,14 +129,38 @@ class Postgres:
                 stderr=log,
                 cwd="/",
                 env={**os.environ, "LC_ALL": "C"},
-                user=account,
-                extra_groups=[] if account else None,
+                **_account(),
             )
+
+
+class _Account(TypedDict, total=False):
+    user: int
+    group: int
+    extra_groups: list[int]
+
+
+def _account() -> _Account:
+    """Whom the server runs as: ourselves, unless we are root."""
+    if os.geteuid() != 0:
+        return {}
+    nobody = pwd.getpwnam(UNPRIVILEGED)
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+
+
+def _works_in(folder: Path) -> bool:
+    """Whether any PostgreSQL process has this folder as its working directory."""
+    import psutil  # type: ignore[import-untyped]  # noqa: PLC0415 - needed on this path only
+
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.name() == "postgres" and process.cwd() == str(folder.resolve()):
+                return True  # never a zombie: those have no working directory
+    return False
 
 
 def _opens(url: str) -> bool:
     try:
-        psycopg.connect(url, connect_timeout=5).close()
+        psycopg.connect(url, connect_timeout=2).close()
     except psycopg.OperationalError:
         return False
     return True

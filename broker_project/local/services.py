@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +13,8 @@ if TYPE_CHECKING:
 
 SECRET_SETTINGS = ("SECRET_KEY", "BROKER_ENCRYPTION_KEYS")
 SERVICE_SETTINGS = ("DATABASE_URL", "REDIS_URL")
+
+_provided: list[Servers] = []
 
 
 def provide_services() -> None:
@@ -30,19 +31,20 @@ def provide_services() -> None:
 
         _fill(local_secrets(data_dir()))
     if missing := _unset(SERVICE_SETTINGS):
-        _fill(_servers(*missing).provide())
+        servers = _servers(*missing)
+        _fill(servers.provide())
+        _provided.append(servers)
 
 
 @contextmanager
 def services() -> Iterator[None]:
     """Provide for the length of a block; at its end stop what nobody else uses."""
-    missing = _unset(SERVICE_SETTINGS)
     provide_services()
     try:
         yield
     finally:
-        if missing:
-            servers = _servers(*missing)
+        while _provided:
+            servers = _provided.pop()
             servers.leave()
             servers.stop()
 
@@ -65,7 +67,6 @@ def _fill(values: dict[str, str]) -> None:
     os.environ.update({name: value for name, value in values.items() if _unset((name,))})
 
 
-@cache
 def _servers(*settings: str) -> Servers:
     # Imported here: a process whose settings are complete must not pay for any of this.
     from broker_project.local.embedded import Server, Servers  # noqa: PLC0415

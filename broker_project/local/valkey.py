@@ -61,7 +61,7 @@ class Valkey:
             client.shutdown(nosave=True)
 
     def _client(self, address: Address) -> redis.Redis:
-        return redis.Redis.from_url(self.url(address), socket_timeout=5)
+        return redis.Redis.from_url(self.url(address), socket_timeout=2)
 
     def _configure(self, address: Address) -> Path:
         """Write the password to a private file rather than on a command line all can see."""
