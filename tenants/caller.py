@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from rest_framework.request import Request
 
-from tenants.errors import NotAuthenticated
+from tenants.errors import NotAuthenticated, PermissionRefused
 from tenants.models import AccessToken, Scope, Tenant
 
 
@@ -20,8 +20,13 @@ class Caller:
     permissions: frozenset[str]
 
     def may(self, permission: str) -> bool:
-        """Whether the caller holds ``permission``; ``admin`` holds them all within the tenant."""
+        """Whether the caller holds ``permission``."""
         return permission in self.permissions
+
+    def require(self, permission: str, why: str) -> None:
+        """PermissionRefused with the sentence ``why`` unless the caller holds ``permission``."""
+        if not self.may(permission):
+            raise PermissionRefused(why)
 
 
 def caller_of(request: Request) -> Caller:

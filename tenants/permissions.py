@@ -1,4 +1,4 @@
-"""What a caller may do: the names, which role holds which, and the check on every view."""
+"""The check on every view that its caller may do this."""
 
 from __future__ import annotations
 
@@ -8,26 +8,32 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from tenants.caller import Caller
-from tenants.models import Membership
+from tenants.roles import (
+    ADMIN,
+    ALL,
+    CHAT_WRITE,
+    JOURNAL_READ,
+    KEYS_WRITE,
+    OF_ROLE,
+    RUNS_READ,
+    RUNS_WRITE,
+)
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView  # DRF's views import this module through settings
 
-CHAT_WRITE = "chat:write"
-RUNS_WRITE = "runs:write"
-RUNS_READ = "runs:read"
-JOURNAL_READ = "journal:read"
-KEYS_WRITE = "keys:write"
-ADMIN = "admin"
-
-ALL = frozenset({CHAT_WRITE, RUNS_WRITE, RUNS_READ, JOURNAL_READ, KEYS_WRITE, ADMIN})
-
-OF_ROLE: dict[str, frozenset[str]] = {
-    Membership.Role.OWNER: ALL,
-    Membership.Role.ADMIN: ALL,
-    Membership.Role.MEMBER: ALL - {ADMIN},
-    Membership.Role.VIEWER: frozenset({RUNS_READ, JOURNAL_READ}),
-}
+__all__ = [
+    "ADMIN",
+    "ALL",
+    "ANY",
+    "CHAT_WRITE",
+    "JOURNAL_READ",
+    "KEYS_WRITE",
+    "OF_ROLE",
+    "RUNS_READ",
+    "RUNS_WRITE",
+    "HasPermission",
+]
 
 ANY = ""
 """For ``required_permissions``: any caller will do."""

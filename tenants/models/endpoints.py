@@ -19,7 +19,13 @@ class Endpoint(models.Model):
     name = models.CharField(max_length=63, validators=[SLUG])
     base_url = models.CharField("base URL", max_length=500)
     model = models.CharField(max_length=200)
-    api_key_ref = models.CharField("key reference", max_length=64, validators=[KEY_REF])
+    api_key_ref = models.CharField(
+        "key reference",
+        max_length=64,
+        blank=True,
+        validators=[KEY_REF],
+        help_text="Empty for a server that asks for no key.",
+    )
     parallel = models.PositiveSmallIntegerField(null=True, blank=True)
     weight = models.FloatField(default=0.5)
     context_window = models.PositiveIntegerField(null=True, blank=True)
@@ -30,6 +36,10 @@ class Endpoint(models.Model):
     class Meta:
         constraints = (
             models.UniqueConstraint(fields=["tenant", "name"], name="endpoint_name_per_tenant"),
+            models.CheckConstraint(
+                condition=Q(api_key_ref="") | Q(api_key_ref__regex=r"^[A-Z][A-Z0-9_]{1,63}$"),
+                name="endpoint_key_ref_form",
+            ),
             models.CheckConstraint(
                 condition=Q(weight__gte=0.0, weight__lte=1.0), name="endpoint_weight_range"
             ),

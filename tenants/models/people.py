@@ -26,6 +26,11 @@ class Tenant(models.Model):
 
     class Meta:
         ordering = ("slug",)
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(slug__regex=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"), name="tenant_slug_form"
+            ),
+        )
 
     def __str__(self) -> str:
         return self.slug

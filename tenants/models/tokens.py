@@ -5,6 +5,7 @@ from datetime import datetime
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Q
 from uuid_utils.compat import uuid7
 
 from tenants.models.encryption import DataKey
@@ -34,6 +35,13 @@ class AccessToken(models.Model):
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(permissions__len__gt=0), name="accesstoken_has_permissions"
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.name} (brk_{self.token_id}_…)"

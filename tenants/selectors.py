@@ -1,0 +1,130 @@
+"""Reads. Each takes the tenant, scope or caller that bounds what it may find."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db.models import Q, QuerySet
+
+from tenants.caller import Caller
+from tenants.errors import InvalidInput, NotFound
+from tenants.models import AccessToken, Endpoint, Membership, ProviderKey, Scope, Tenant
+from tenants.roles import ADMIN
+
+
+def scope_of(subject: User | Scope | UUID | str, tenant: Tenant | None = None) -> Scope:
+    """The scope meant by a scope, its id, or a person (their personal one in ``tenant``).
+
+    A person of several tenants needs ``tenant``. Raises NotFound or InvalidInput.
+    """
+    scopes = Scope.objects.select_related("tenant")
+    if tenant is not None:
+        scopes = scopes.filter(tenant=tenant)
+    if isinstance(subject, User):
+        return _personal_scope(scopes, subject)
+    found = scopes.filter(pk=subject.pk if isinstance(subject, Scope) else _uuid(subject)).first()
+    if found is None:
+        raise NotFound("No such scope.")
+    return found
+
+
+def _personal_scope(scopes: QuerySet[Scope], user: User) -> Scope:
+    found = list(
+        scopes.filter(user=user, kind=Scope.Kind.PERSONAL, tenant__memberships__user=user)[:2]
+    )
+    if not found:
+        raise NotFound("This person has no scope here.")
+    if len(found) > 1:
+        raise InvalidInput(
+            "This person belongs to several tenants: say which one.", code="tenant_required"
+        )
+    return found[0]
+
+
+def _uuid(text: UUID | str) -> UUID:
+    try:
+        return text if isinstance(text, UUID) else UUID(text)
+    except ValueError:
+        raise NotFound("No such scope.") from None
+
+
+def memberships_of(user: User) -> QuerySet[Membership]:
+    """The tenants that ``user`` belongs to, with the role in each."""
+    return Membership.objects.select_related("tenant").filter(user=user)
+
+
+def scopes_of(caller: Caller) -> QuerySet[Scope]:
+    """The scopes a caller may know of: its own and the shared one; an admin's, all."""
+    scopes = Scope.objects.filter(tenant=caller.tenant)
+    if caller.may(ADMIN):
+        return scopes
+    return scopes.filter(Q(pk=caller.scope.pk) | Q(kind=Scope.Kind.SHARED))
+
+
+def scope_for_writing(caller: Caller, name: str | None) -> Scope:
+    """The scope that a caller may put keys and tokens in: its own, or (admins) the shared one.
+
+    ``name`` is ``"shared"``, a scope's id, or None for the caller's own.
+    """
+    if name is None or name == str(caller.scope.pk):
+        return caller.scope
+    shared = Q(kind=Scope.Kind.SHARED)
+    wanted = shared if name == "shared" else shared & Q(pk=_uuid(name))
+    found = Scope.objects.filter(wanted, tenant=caller.tenant).first()
+    if found is None:
+        raise NotFound("No such scope.", param="scope")
+    caller.require(ADMIN, "Only an admin of the tenant changes what all its members share.")
+    return found
+
+
+def keys_of(caller: Caller) -> QuerySet[ProviderKey]:
+    """The keys that a caller may see (masked): its own scope's and the shared ones."""
+    return ProviderKey.objects.select_related("scope", "data_key").filter(
+        Q(scope=caller.scope) | Q(scope__kind=Scope.Kind.SHARED), tenant=caller.tenant
+    )
+
+
+def tokens_of(caller: Caller) -> QuerySet[AccessToken]:
+    """The tokens of the caller's scope; an admin's, all of the tenant."""
+    tokens = AccessToken.objects.select_related("scope").filter(tenant=caller.tenant)
+    return tokens if caller.may(ADMIN) else tokens.filter(scope=caller.scope)
+
+
+def endpoints_of(caller: Caller) -> QuerySet[Endpoint]:
+    """The endpoints that the caller's scope can call, disabled ones included."""
+    return endpoints_for(caller.scope)
+
+
+def endpoints_for(scope: Scope) -> QuerySet[Endpoint]:
+    """The endpoints of a scope: its own, and the tenant's for everybody."""
+    return Endpoint.objects.select_related("scope").filter(
+        Q(scope__isnull=True) | Q(scope=scope), tenant_id=scope.tenant_id
+    )
+
+
+@dataclass(frozen=True)
+class KeyLevels:
+    """The keys stored for one reference, by who pays, each in the order to try them."""
+
+    own: list[ProviderKey]
+    shared: list[ProviderKey]
+
+
+def keys_for(scope: Scope, ref: str) -> KeyLevels:
+    """The keys that a scope's policy lets it pay with. Disabled ones count as not stored."""
+    own, shared = Q(scope=scope), Q(scope__kind=Scope.Kind.SHARED)
+    payers = {
+        Scope.KeyPolicy.OWN_THEN_SHARED: own | shared,
+        Scope.KeyPolicy.OWN_ONLY: own,
+        Scope.KeyPolicy.SHARED_ONLY: shared,
+    }[Scope.KeyPolicy(scope.key_policy)]
+    keys = (
+        ProviderKey.objects.select_related("data_key")
+        .filter(payers, tenant_id=scope.tenant_id, ref=ref)
+        .exclude(status=ProviderKey.Status.DISABLED)
+        .order_by("priority", "pk")
+    )
+    return KeyLevels(
+        own=[key for key in keys if key.scope_id == scope.pk],
+        shared=[key for key in keys if key.scope_id != scope.pk],
+    )

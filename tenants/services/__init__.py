@@ -1,0 +1,1 @@
+"""Writes. Keyword-only; whoever calls has already decided that the caller may."""
