@@ -64,7 +64,7 @@ class PartitionByHash(Operation):
         return f"{self.model_name.lower()}_partitioned"
 
 
-def _options(model: type[Model]) -> Options[Any]:
+def _options(model: type[Model]) -> "Options[Any]":
     return model._meta  # noqa: SLF001 - documented by Django
 
 

@@ -10,9 +10,8 @@ from journal.models import INSTALLATION, Call, Rating
 from journal.text import stored
 from llmbroker.models import CallStatus
 from tenants.caller import Caller
-from tenants.errors import PermissionRefused
 from tenants.models import Scope
-from tenants.permissions import ADMIN
+from tenants.roles import ADMIN
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LAST_MILLISECOND = 2**48 - 1
@@ -35,8 +34,7 @@ def calls_in_reach(caller: Caller, level: str) -> QuerySet[Call]:
     """The calls that a caller may read: of the own scope, or at level ``tenant`` of them all."""
     if level != "tenant":
         return calls_of_scope(caller.scope.id)
-    if not caller.may(ADMIN):
-        raise PermissionRefused("The level 'tenant' needs the permission 'admin'.", param="level")
+    caller.require(ADMIN, "Only an admin of the tenant reads what all its scopes called.")
     return calls_of_tenant(caller.tenant.id)
 
 

@@ -25,7 +25,7 @@ from journal.statistics import statistics_of
 from tenants.caller import caller_of
 from tenants.errors import NotFound
 from tenants.pagination import page_of
-from tenants.permissions import CHAT_WRITE, JOURNAL_READ
+from tenants.roles import CHAT_WRITE, JOURNAL_READ
 from tenants.serializers_base import StrictSerializer
 
 STATS_PERIOD = timedelta(days=30)
