@@ -61,7 +61,7 @@ class NoLLMAvailableError(LLMRequestError):
 
 
 class ProviderError(LLMRequestError):
-    """The provider answered with an error: ``status`` is HTTP's, ``detail`` a short scrubbed text."""
+    """The provider answered with an error; ``status`` is HTTP's, ``detail`` short and scrubbed."""
 
     def __init__(self, message: str, *, status: int, detail: str | None = None) -> None:
         super().__init__(message)
@@ -74,7 +74,7 @@ class AuthError(ProviderError):
 
 
 class RateLimitError(ProviderError):
-    """The provider has no capacity for this key now; ``retry_after`` is in seconds, if it said so."""
+    """The provider has no capacity for this key now; ``retry_after`` is in seconds, if known."""
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ class InMemoryRegistry:
 
 
 class DictSecrets:
-    """Keys from a mapping: ``{"REF": value}`` for everybody, ``{"scope/REF": value}`` for one scope."""
+    """Keys from a mapping: ``{"REF": value}`` for everybody, ``{"scope/REF": value}`` for one."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = dict(values)
@@ -65,9 +65,7 @@ class InMemoryStore:
         """Keep the outcome, in place of the intent of the same id."""
         self._keep(call)
 
-    async def record_quality(
-        self, call_id: str, score: float, *, scope: str | None = None
-    ) -> None:
+    async def record_quality(self, call_id: str, score: float, *, scope: str | None = None) -> None:
         """Rate a call; KeyError if this scope has no such call."""
         check_score(score)
         call = self._calls[call_id]

@@ -122,7 +122,7 @@ class KeySource(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key to call with. Its value prints nowhere; ``id`` tells keys apart in health and journal."""
+    """A key to call with. Its value prints nowhere; ``id`` tells keys apart."""
 
     id: str
     value: str = field(repr=False)

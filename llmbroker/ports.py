@@ -51,6 +51,15 @@ class KeyChain(Secrets, Protocol):
 
 
 @runtime_checkable
+class KeyWatch(Protocol):
+    """Optional, beside Secrets: whoever holds the keys is told that a provider refused one."""
+
+    async def key_refused(self, key: ApiKey, *, detail: str) -> None:
+        """Note that ``key`` was refused; until it is replaced, ``keys`` no longer gives it."""
+        ...
+
+
+@runtime_checkable
 class Store(Protocol):
     """The journal."""
 
@@ -58,9 +67,7 @@ class Store(Protocol):
         """Write the outcome of one attempt, once; replaces an intent of the same id."""
         ...
 
-    async def record_quality(
-        self, call_id: str, score: float, *, scope: str | None = None
-    ) -> None:
+    async def record_quality(self, call_id: str, score: float, *, scope: str | None = None) -> None:
         """Append a rating of ``call_id``; the newest counts."""
         ...
 

@@ -47,24 +47,23 @@ class LiveAnswer:
         self.status = response.status
         self.headers: Mapping[str, str] = response.headers
         self._response = response
+        self._size = 0
 
     async def body(self) -> bytes:
         """The whole body. Raises ExchangeError when it breaks off or is too large."""
         return await _read(self._response)
 
-    async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it arrives. Raises ExchangeError when it breaks off, stalls or is too large."""
-        size = 0
+    async def chunk(self) -> bytes:
+        """The next piece of the body, empty at its end. Raises ExchangeError when it breaks off."""
         try:
-            async for chunk in self._response.content.iter_any():
-                size += len(chunk)
-                if size > MAX_ANSWER_BYTES:
-                    raise _too_large()
-                yield chunk
+            chunk = await self._response.content.readany()
         except _TRANSPORT_ERRORS as error:
             failure = Failure(FailureKind.STREAM_CUT, detail=_words(error))
         else:
-            return
+            self._size += len(chunk)
+            if self._size > MAX_ANSWER_BYTES:
+                raise _too_large()
+            return chunk
         raise ExchangeError(failure)
 
 
@@ -72,7 +71,10 @@ class Transport:
     """Sends requests. Opens its sessions on first use, in the loop that uses it."""
 
     def __init__(
-        self, timeouts: Timeouts | None = None, *, resolver: aiohttp.abc.AbstractResolver | None = None
+        self,
+        timeouts: Timeouts | None = None,
+        *,
+        resolver: aiohttp.abc.AbstractResolver | None = None,
     ) -> None:
         """``resolver`` replaces the system's, to refuse addresses that must not be reached."""
         self.timeouts = timeouts or Timeouts()
@@ -90,10 +92,10 @@ class Transport:
 
     @asynccontextmanager
     async def open(
-        self, request: Request, *, timeout: float | None = None, stream: bool = False
+        self, request: Request, *, timeout: float | None = None
     ) -> AsyncIterator[LiveAnswer]:
         """Send ``request``; the body is read inside the block. Leaving it early closes upstream."""
-        response = await self._send(request, self._limits(timeout, stream=stream))
+        response = await self._send(request, self._limits(timeout))
         try:
             yield LiveAnswer(response)
         except BaseException:
@@ -124,13 +126,12 @@ class Transport:
             raise ExchangeError(response)
         return response
 
-    def _limits(self, timeout: float | None, *, stream: bool) -> aiohttp.ClientTimeout:
+    def _limits(self, timeout: float | None) -> aiohttp.ClientTimeout:
         times = self.timeouts
         total = times.answer if timeout is None else min(timeout, times.answer)
         return aiohttp.ClientTimeout(
             total=total,
             sock_connect=min(times.connect, total),
-            sock_read=max(times.first_token, times.stall) if stream else None,
         )
 
     def _session(self, *, fresh: bool = False) -> aiohttp.ClientSession:

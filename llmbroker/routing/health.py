@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 MAX_COOLDOWN = 300.0
@@ -60,12 +60,18 @@ class Health(Protocol):
 def next_deadline(
     known: Cooldown | None, *, now: float, seconds: float, asked: float | None, jitter: float
 ) -> Cooldown:
-    """The cooldown after one more failure. ``jitter`` (0 … 1) spreads the callers' return."""
+    """The cooldown after one more failure. ``jitter`` (0 … 1) spreads the callers' return.
+
+    Calls that were under way together and fail together are one failure: during a cooldown
+    the streak does not grow, and only what the provider asks for can move the deadline.
+    """
+    spread = 1 + jitter / 4
+    wanted = min(asked or 0.0, MAX_ASKED) * spread
+    if known is not None and now < known.until:
+        return replace(known, until=max(known.until, now + wanted))
     streak = (known.streak if known else 0) + 1
-    own = min(seconds * 2 ** min(streak - 1, 16), max(seconds, MAX_COOLDOWN))
-    length = max(own, min(asked or 0.0, MAX_ASKED))
-    until = now + length * (1 + jitter / 4)
-    return Cooldown(max(until, known.until if known else 0.0), streak)
+    own = min(seconds * 2 ** min(streak - 1, 16), max(seconds, MAX_COOLDOWN)) * spread
+    return Cooldown(now + max(own, wanted), streak)
 
 
 class MemoryHealth:
@@ -88,13 +94,13 @@ class MemoryHealth:
         return {identity: self._known[identity] for identity in ids if identity in self._known}
 
     async def cool(self, identity: str, *, seconds: float, asked: float | None) -> float:
-        """See Health. Failures of calls that were under way together count as one."""
-        now = self._clock()
-        known = self._known.get(identity)
-        if known is not None and now < known.until and asked is None:
-            return known.until
+        """See Health."""
         cooldown = next_deadline(
-            known, now=now, seconds=seconds, asked=asked, jitter=self._jitter()
+            self._known.get(identity),
+            now=self._clock(),
+            seconds=seconds,
+            asked=asked,
+            jitter=self._jitter(),
         )
         self._known[identity] = cooldown
         return cooldown.until

@@ -1,4 +1,4 @@
-"""The tool loop as an object without I/O: stepped by a script, or by a worker with a store behind it.
+"""The tool loop as an object without I/O: stepped by a script, or by a worker with a store.
 
 A caller sends ``messages``, gives the reply to ``receive``, runs the calls that come back and
 gives each result to ``record``; that is one step. Nothing here knows how a model is reached
@@ -175,8 +175,10 @@ def _tool_call(raw: dict[str, Any], identity: str) -> ToolCall:
     name = function.get("name")
     given = function.get("arguments")
     arguments, problem = parse_arguments(given)
-    plain = isinstance(given, str) and given.lstrip().startswith("{") and arguments is not None
-    text = given.strip() if plain else orjson.dumps(arguments or {}).decode()
+    if isinstance(given, str) and given.lstrip().startswith("{") and arguments is not None:
+        text = given.strip()
+    else:
+        text = orjson.dumps(arguments or {}).decode()
     return ToolCall(identity, name if isinstance(name, str) else "", text, arguments, problem)
 
 

@@ -41,7 +41,7 @@ def run_tool_loop(
     loop = ToolLoop(messages, tools=tools, max_steps=max_steps)
     functions: Dispatch = dispatch or {}
     while not loop.exhausted:
-        reply = _chat(caller, loop, chat_kwargs)
+        reply: ReplyT = _chat(caller, loop, chat_kwargs)
         for call in loop.receive(reply):
             loop.record(call, execute(call, functions))
         if loop.done:
@@ -66,7 +66,7 @@ async def arun_tool_loop(
     loop = ToolLoop(messages, tools=tools, max_steps=max_steps)
     functions: Dispatch = dispatch or {}
     while not loop.exhausted:
-        reply = await _chat(caller, loop, chat_kwargs)
+        reply: ReplyT = await _chat(caller, loop, chat_kwargs)
         calls = loop.receive(reply)
         results = await asyncio.gather(*(_run(call, functions) for call in calls))
         for call, result in zip(calls, results, strict=True):

@@ -1,0 +1,22 @@
+"""Joins the parts: the engine's ports, implemented by the apps. Nothing else imports adapters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llmbroker.catalog import pool
+from llmbroker.environment import environment_models
+
+
+def broker_arguments() -> dict[str, Any]:
+    """What AsyncBroker and Broker are built with in this installation."""
+    # Adapters import models, which exist only once Django's apps are loaded.
+    from journal.adapters import DjangoStore  # noqa: PLC0415
+    from tenants.adapters import DjangoRegistry, DjangoSecrets  # noqa: PLC0415
+
+    common = [*environment_models(), *pool()]
+    return {
+        "registry": DjangoRegistry(common),
+        "secrets": DjangoSecrets(),
+        "store": DjangoStore(),
+    }

@@ -1,0 +1,95 @@
+"""llmbroker: many OpenAI-compatible models behind one reliable ``chat``.
+
+    import llmbroker
+
+    broker = llmbroker.Broker()
+    print(broker.ask("Explain decorators in one sentence").text)
+
+Works alone (keys from the environment, journal in memory) or inside a host that implements
+the ports of ``llmbroker.ports``.
+"""
+
+from llmbroker.broker import AsyncBroker
+from llmbroker.caller import AsyncCaller
+from llmbroker.direct import AsyncDirectClient
+from llmbroker.environment import EnvironmentSecrets
+from llmbroker.errors import (
+    AuthError,
+    ConnectionFailedError,
+    ContentPolicyError,
+    ContextLengthError,
+    EmptyRegistryError,
+    InvalidProviderResponseError,
+    LLMBrokerError,
+    LLMRequestError,
+    LLMTimeoutError,
+    MissingKeyError,
+    NoLLMAvailableError,
+    ProviderError,
+    RateLimitError,
+    RequestRefusedError,
+    StreamInterruptedError,
+    ToolLoopLimitError,
+    UnknownCallError,
+    UnknownModelError,
+)
+from llmbroker.memory import DictSecrets, InMemoryRegistry, InMemoryStore
+from llmbroker.models import ApiKey, Call, CallStatus, KeySource, LLMConfig, Usage
+from llmbroker.reply import AsyncReply, DirectResult, Reply
+from llmbroker.snapshot import MissingKey, ModelState, ModelStats, Snapshot
+from llmbroker.stream import AsyncStream
+from llmbroker.sync import Broker, Caller, DirectClient, Stream
+from llmbroker.tools.loop import ToolCall, ToolLoop
+from llmbroker.tools.run import arun_tool_loop, run_tool_loop
+from llmbroker.transport import Timeouts
+
+__all__ = [
+    "ApiKey",
+    "AsyncBroker",
+    "AsyncCaller",
+    "AsyncDirectClient",
+    "AsyncReply",
+    "AsyncStream",
+    "AuthError",
+    "Broker",
+    "Call",
+    "CallStatus",
+    "Caller",
+    "ConnectionFailedError",
+    "ContentPolicyError",
+    "ContextLengthError",
+    "DictSecrets",
+    "DirectClient",
+    "DirectResult",
+    "EmptyRegistryError",
+    "EnvironmentSecrets",
+    "InMemoryRegistry",
+    "InMemoryStore",
+    "InvalidProviderResponseError",
+    "KeySource",
+    "LLMBrokerError",
+    "LLMConfig",
+    "LLMRequestError",
+    "LLMTimeoutError",
+    "MissingKey",
+    "MissingKeyError",
+    "ModelState",
+    "ModelStats",
+    "NoLLMAvailableError",
+    "ProviderError",
+    "RateLimitError",
+    "Reply",
+    "RequestRefusedError",
+    "Snapshot",
+    "Stream",
+    "StreamInterruptedError",
+    "Timeouts",
+    "ToolCall",
+    "ToolLoop",
+    "ToolLoopLimitError",
+    "UnknownCallError",
+    "UnknownModelError",
+    "Usage",
+    "arun_tool_loop",
+    "run_tool_loop",
+]

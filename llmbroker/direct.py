@@ -1,0 +1,107 @@
+"""One named model: no pool, no failover, no journal."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
+from contextlib import AsyncExitStack
+from typing import Any
+
+from llmbroker.errors import MissingKeyError
+from llmbroker.exchange import Exchange
+from llmbroker.models import ApiKey, LLMConfig, Message, ToolSchema
+from llmbroker.reply import DirectResult
+from llmbroker.transport import Transport
+from llmbroker.wire.failure import ExchangeError
+from llmbroker.wire.request import Request, build_request
+
+Resolved = tuple[LLMConfig, ApiKey]
+
+DEFAULT_TIMEOUT = 120.0
+"""Seconds a direct call may take unless the caller says otherwise."""
+
+
+class AsyncDirectClient:
+    """Calls one model. May be awaited, to have a missing model or key reported at once."""
+
+    def __init__(self, resolve: Callable[[], Awaitable[Resolved]], transport: Transport) -> None:
+        self._resolve = resolve
+        self._transport = transport
+
+    def __await__(self) -> Generator[Any, None, AsyncDirectClient]:
+        yield from self._resolve().__await__()
+        return self
+
+    async def ask(self, prompt: str, **kwargs: Any) -> DirectResult:
+        """``chat`` with one user message."""
+        return await self.chat([{"role": "user", "content": prompt}], **kwargs)
+
+    async def chat(
+        self,
+        messages: list[Message],
+        *,
+        tools: list[ToolSchema] | None = None,
+        timeout: float | None = None,
+        params: Mapping[str, object] | None = None,
+    ) -> DirectResult:
+        """One whole reply within ``timeout`` seconds (120 unless given).
+
+        ``params`` go into the request and win over the catalog's ``tool_params``. Raises
+        LLMRequestError.
+        """
+        config, key = await self._resolve()
+        request = _request(config, key, messages, tools, params, stream=False)
+        exchange = Exchange(self._transport, config, key)
+        try:
+            return DirectResult.of(
+                await exchange.whole(request, timeout=timeout or DEFAULT_TIMEOUT)
+            )
+        except ExchangeError as error:
+            failure = error.failure
+        raise failure.to_error(config.name)
+
+    async def stream(
+        self,
+        prompt: str | None = None,
+        *,
+        messages: list[Message] | None = None,
+        timeout: float | None = None,
+        params: Mapping[str, object] | None = None,
+    ) -> AsyncIterator[str]:
+        """The text of one reply as it arrives. Closing the iterator early cancels upstream.
+
+        ``timeout`` bounds the first content. Raises LLMRequestError, ValueError unless exactly
+        one of ``prompt`` and ``messages`` is given.
+        """
+        if (prompt is None) == (messages is None):
+            raise ValueError("pass exactly one of prompt and messages")
+        asked = messages or [{"role": "user", "content": prompt}]
+        config, key = await self._resolve()
+        request = _request(config, key, asked, None, params, stream=True)
+        exchange = Exchange(self._transport, config, key)
+        try:
+            async with AsyncExitStack() as connection:
+                source = await exchange.open(request, connection, timeout=timeout)
+                while delta := await source.next():
+                    if delta.kind == "text":
+                        yield delta.text
+                source.finish()
+                return
+        except ExchangeError as error:
+            failure = error.failure
+        raise failure.to_error(config.name)
+
+
+def _request(
+    config: LLMConfig,
+    key: ApiKey,
+    messages: list[Message],
+    tools: list[ToolSchema] | None,
+    params: Mapping[str, object] | None,
+    *,
+    stream: bool,
+) -> Request:
+    try:
+        return build_request(config, key.value, messages, tools=tools, params=params, stream=stream)
+    except UnicodeError:
+        message = f"the key stored for {config.api_key_ref} holds characters that no key has"
+    raise MissingKeyError(message)

@@ -1,0 +1,98 @@
+"""One logical call: what is asked, and what has become of it so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from llmbroker.errors import LLMRequestError, NoLLMAvailableError
+from llmbroker.models import Message, ToolSchema
+from llmbroker.routing.candidates import Candidate
+from llmbroker.routing.verdict import VERDICTS, Next
+from llmbroker.wire.failure import Failure, FailureKind
+
+MAX_ATTEMPTS = 8
+"""Requests that one call may cost in all, however many models the pool has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What the caller wants, the same for every attempt.
+
+    ``wait`` is in seconds: None waits as long as something can come back, 0 never queues,
+    a number bounds queueing and answer together.
+    """
+
+    messages: Sequence[Message]
+    tools: Sequence[ToolSchema] | None = None
+    params: Mapping[str, object] | None = None
+    operation: str | None = None
+    trace_id: str | None = None
+    scope: str | None = None
+    wait: float | None = None
+    fastest_of: int = 1
+
+
+@dataclass(slots=True)
+class Progress:
+    """What this call has tried. Decides what it may still try, and which error it ends with."""
+
+    attempts: int = 0
+    failures: list[tuple[str, Failure]] = field(default_factory=list)
+    final: LLMRequestError | None = None
+    _excluded: set[tuple[str, str]] = field(default_factory=set)
+    _corrected: set[str] = field(default_factory=set)
+    _larger_than: int | None = None
+    _timeouts: int = 0
+
+    def allows(self, candidate: Candidate) -> bool:
+        """Whether ``candidate`` may be tried, or tried again, in this call."""
+        if (candidate.name, candidate.key.id) in self._excluded:
+            return False
+        window = candidate.config.context_window
+        return self._larger_than is None or (window is not None and window > self._larger_than)
+
+    def absorb(self, candidate: Candidate, failure: Failure) -> None:
+        """Take a failed attempt into account."""
+        self.failures.append((candidate.name, failure))
+        step = VERDICTS[failure.kind].next
+        if step is Next.RETURN:
+            self.final = failure.to_error(candidate.name)
+        elif step is Next.LARGER_WINDOW:
+            self._larger_than = max(candidate.config.context_window or 0, self._larger_than or 0)
+            self._exclude(candidate)
+        elif step is Next.CORRECT and candidate.name not in self._corrected and failure.param:
+            self._corrected.add(candidate.name)
+        elif step is Next.MOVE_ON_ONCE:
+            self._timeouts += 1
+            if self._timeouts > 1:
+                self.final = failure.to_error(candidate.name)
+        elif failure.kind in _HOPELESS or step is Next.CORRECT:
+            self._exclude(candidate)
+        if self.final is None and self.attempts >= MAX_ATTEMPTS:
+            self.final = self.exhausted()
+
+    def exhausted(self) -> LLMRequestError:
+        """The error when nothing is left to try: the request's own fault first, if it has one."""
+        for name, failure in self.failures:
+            if failure.kind in _FAULTS_OF_THE_REQUEST:
+                return failure.to_error(name)
+        return NoLLMAvailableError(self.summary(), reason="excluded")
+
+    def summary(self) -> str:
+        """What was tried and what came of it, in one sentence."""
+        tried = "; ".join(
+            dict.fromkeys(str(failure.to_error(name)) for name, failure in self.failures)
+        )
+        return f"no model could answer: {tried}" if tried else "no model could answer"
+
+    def _exclude(self, candidate: Candidate) -> None:
+        self._excluded.add((candidate.name, candidate.key.id))
+
+
+_HOPELESS = frozenset(
+    {FailureKind.KEY_REFUSED, FailureKind.QUOTA_EXHAUSTED, FailureKind.MODEL_NOT_FOUND}
+)
+_FAULTS_OF_THE_REQUEST = frozenset(
+    {FailureKind.CONTEXT_LENGTH, FailureKind.BAD_REQUEST, FailureKind.UNSUPPORTED_PARAMETER}
+)
