@@ -9,10 +9,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from llmbroker import AsyncBroker, AsyncCaller, Broker, Caller
-
 from broker_project.composition import broker_arguments
-from tenants.database import call_blocking
+from llmbroker import AsyncBroker, AsyncCaller, Broker, Caller
+from tenants.database import from_loop
 from tenants.selectors import ScopeLike, scope_of
 
 
@@ -31,8 +30,8 @@ class AsyncProjectBroker(AsyncBroker):
     """An AsyncBroker that knows who the project's users are."""
 
     def for_scope(self, scope: ScopeLike) -> AsyncCaller:
-        """See ProjectBroker.for_scope. Looks the scope up in another thread, which blocks shortly."""
-        return super().for_scope(str(call_blocking(scope_of, scope).id))
+        """See ProjectBroker.for_scope. Waits for one short query, made in another thread."""
+        return super().for_scope(str(from_loop(scope_of, scope).id))
 
 
 @functools.cache

@@ -25,6 +25,14 @@ async def in_thread(fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     return await asyncio.get_running_loop().run_in_executor(_executor(), call)
 
 
+def from_loop(fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run ``fn`` in a database thread and wait, for one short query of blocking code that an
+    event loop may be running: Django refuses the ORM there."""
+    context = contextvars.copy_context()
+    call = functools.partial(context.run, functools.partial(_released, fn, *args, **kwargs))
+    return _executor().submit(call).result()
+
+
 def _released(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     try:
         return fn(*args, **kwargs)
