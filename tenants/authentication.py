@@ -1,17 +1,103 @@
 """Who calls: an access token, or a signed-in person."""
 
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import OuterRef, Subquery
+from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.request import Request
 
 from tenants.caller import Caller
+from tenants.errors import InvalidInput, NotAuthenticated, PermissionRefused
+from tenants.models import AccessToken, Membership, Scope
+from tenants.roles import OF_ROLE
+from tenants.selectors import memberships_of, scope_of
+from tenants.services.tokens import is_genuine, note_token_use
+from tenants.tokens import parse_token
+
+USE_NOTED_EVERY = timedelta(minutes=5)
+
+# One sentence for every reason: an answer that tells them apart helps only a guesser.
+REFUSED = "This access token is not valid, or no longer so."
 
 
 class AccessTokenAuthentication(BaseAuthentication):
     """``Authorization: Bearer brk_…``."""
 
-    def authenticate(self, request: Request) -> tuple[object, Caller] | None:
-        return None
+    def authenticate(self, request: Request) -> tuple[User | AnonymousUser, Caller] | None:
+        """The token's user and caller; None without a Bearer header."""
+        scheme, _, text = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        caller = caller_by_token(text.strip(), now=timezone.now())
+        return caller.user or AnonymousUser(), caller
+
+    def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 - DRF's signature
+        """What a 401 asks for."""
+        return "Bearer"
 
 
 class TenantSessionAuthentication(SessionAuthentication):
     """A browser session; ``X-Tenant: slug`` chooses where a person belongs to several tenants."""
+
+    def authenticate(self, request: Request) -> tuple[User, Caller] | None:
+        """The signed-in user and caller; None without a session."""
+        signed_in = super().authenticate(request)
+        if signed_in is None:
+            return None
+        user: User = signed_in[0]
+        return user, caller_by_membership(user, slug=request.headers.get("X-Tenant"))
+
+
+def caller_by_token(text: str, *, now: datetime) -> Caller:
+    """Who holds this token. NotAuthenticated if nobody may."""
+    parsed = parse_token(text)
+    token = _stored_token(parsed.token_id) if parsed else None
+    if parsed is None or token is None or not token.is_live(now):
+        raise NotAuthenticated(REFUSED)
+    if not is_genuine(token=token, text=parsed):
+        raise NotAuthenticated(REFUSED)
+    permissions = _permissions(token)
+    note_token_use(token=token, now=now, not_since=now - USE_NOTED_EVERY)
+    user = token.scope.user or token.created_by
+    return Caller(token.tenant, token.scope, user, token, permissions)
+
+
+def caller_by_membership(user: User, *, slug: str | None) -> Caller:
+    """A person acting for themselves in the tenant named, or in their only one."""
+    memberships = memberships_of(user)
+    if slug is not None:
+        memberships = memberships.filter(tenant__slug=slug)
+    found = list(memberships[:2])
+    if not found:
+        raise PermissionRefused("You do not belong to this tenant.", code="no_tenant")
+    if len(found) > 1:
+        raise InvalidInput(
+            "You belong to several tenants: name one in the X-Tenant header.",
+            code="tenant_required",
+            param="X-Tenant",
+        )
+    tenant = found[0].tenant
+    return Caller(tenant, scope_of(user, tenant), user, None, OF_ROLE[found[0].role])
+
+
+def _stored_token(token_id: str) -> AccessToken | None:
+    role = Membership.objects.filter(tenant=OuterRef("tenant"), user=OuterRef("scope__user"))
+    return (
+        AccessToken.objects.select_related("tenant", "scope__user", "created_by", "pepper")
+        .annotate(owner_role=Subquery(role.values("role")[:1]))
+        .filter(token_id=token_id)
+        .first()
+    )
+
+
+def _permissions(token: AccessToken) -> frozenset[str]:
+    """What the token says; one of a personal scope never exceeds what its person may do today."""
+    granted = frozenset(token.permissions)
+    if token.scope.kind == Scope.Kind.SHARED:
+        return granted
+    role: str | None = getattr(token, "owner_role", None)
+    if role is None or token.scope.user is None or not token.scope.user.is_active:
+        raise NotAuthenticated(REFUSED)
+    return granted & OF_ROLE[role]

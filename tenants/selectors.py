@@ -61,22 +61,6 @@ def scopes_of(caller: Caller) -> QuerySet[Scope]:
     return scopes.filter(Q(pk=caller.scope.pk) | Q(kind=Scope.Kind.SHARED))
 
 
-def scope_for_writing(caller: Caller, name: str | None) -> Scope:
-    """The scope that a caller may put keys and tokens in: its own, or (admins) the shared one.
-
-    ``name`` is ``"shared"``, a scope's id, or None for the caller's own.
-    """
-    if name is None or name == str(caller.scope.pk):
-        return caller.scope
-    shared = Q(kind=Scope.Kind.SHARED)
-    wanted = shared if name == "shared" else shared & Q(pk=_uuid(name))
-    found = Scope.objects.filter(wanted, tenant=caller.tenant).first()
-    if found is None:
-        raise NotFound("No such scope.", param="scope")
-    caller.require(ADMIN, "Only an admin of the tenant changes what all its members share.")
-    return found
-
-
 def keys_of(caller: Caller) -> QuerySet[ProviderKey]:
     """The keys that a caller may see (masked): its own scope's and the shared ones."""
     return ProviderKey.objects.select_related("scope", "data_key").filter(
@@ -88,11 +72,6 @@ def tokens_of(caller: Caller) -> QuerySet[AccessToken]:
     """The tokens of the caller's scope; an admin's, all of the tenant."""
     tokens = AccessToken.objects.select_related("scope").filter(tenant=caller.tenant)
     return tokens if caller.may(ADMIN) else tokens.filter(scope=caller.scope)
-
-
-def endpoints_of(caller: Caller) -> QuerySet[Endpoint]:
-    """The endpoints that the caller's scope can call, disabled ones included."""
-    return endpoints_for(caller.scope)
 
 
 def endpoints_for(scope: Scope) -> QuerySet[Endpoint]:

@@ -73,6 +73,15 @@ def is_readable(key: ProviderKey) -> bool:
     return True
 
 
+def data_key_opens(key: DataKey) -> bool:
+    """Whether the keyring still opens a data key."""
+    try:
+        data_keys().rewrap(wrapped(key))
+    except (KeyUnavailable, Tampered):
+        return False
+    return True
+
+
 @functools.lru_cache(maxsize=1)
 def _keyring(text: str) -> Keyring | str:
     """The keyring, or what is wrong: an error kept as text has no traceback that holds the keys."""

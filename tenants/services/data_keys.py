@@ -21,12 +21,10 @@ log = logging.getLogger(__name__)
 def data_key_for_sealing(*, tenant: Tenant) -> DataKey:
     """The tenant's newest data key that opens; a new one where there is none."""
     Tenant.objects.select_for_update().get(pk=tenant.pk)  # two first keys at once share one
-    newest = (
-        DataKey.objects.filter(tenant=tenant, kek_id__in=vault.keyring().ids)
-        .order_by("-pk")
-        .first()
-    )
-    return newest or new_data_key(tenant=tenant)
+    newest = DataKey.objects.filter(tenant=tenant).order_by("-pk").first()
+    if newest is None or not vault.data_key_opens(newest):
+        return new_data_key(tenant=tenant)
+    return newest
 
 
 @transaction.atomic
@@ -87,7 +85,7 @@ def rewrap_batch(*, after: UUID | None, size: int) -> Batch:
 
 
 def forget_unused_encryption_keys() -> list[str]:
-    """Drop the check values of keys that no data key needs; their ids, which may leave the setting."""
+    """Drop the check values of keys that no data key needs; they may leave the setting."""
     unused = EncryptionKey.objects.exclude(kek_id=vault.keyring().active).exclude(
         kek_id__in=DataKey.objects.values("kek_id")
     )

@@ -1,0 +1,137 @@
+"""The engine's ports over Django: whose keys and which models a scope has.
+
+Nothing is cached: a key that was replaced, refused or deleted is out of use with the next call
+of every process.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from uuid import UUID
+
+from llmbroker.models import ApiKey, KeySource, LLMConfig
+from tenants.database import in_thread
+from tenants.encryption import Secret
+from tenants.errors import NotFound, SecretUnavailable
+from tenants.models import Endpoint, ProviderKey, Scope
+from tenants.payers import Limit, limited_ref, parse_ref
+from tenants.selectors import endpoints_for, keys_for, scope_of
+from tenants.services.keys import note_refusal
+from tenants.vault import open_value
+
+_ENVIRONMENT = "env:"
+
+
+class DjangoSecrets:
+    """llmbroker.ports.KeyChain and KeyWatch over the stored keys and the environment.
+
+    The first level that has a key for the reference pays alone: the scope's own, the tenant's
+    shared ones, the installation's. A key there that is refused or cannot be opened does not
+    pass the bill to the next level.
+    """
+
+    def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
+        self._environment = environment
+
+    async def resolve(self, ref: str) -> str:
+        """The best key for ``"<scope>/<REF>"``, or the installation's for a bare reference."""
+        scope, _, name = ref.rpartition("/")
+        for key in await self.keys(name, scope=scope or None):
+            return key.value
+        raise KeyError(ref)
+
+    async def keys(self, ref: str, *, scope: str | None) -> Sequence[ApiKey]:
+        """The keys that ``scope`` may pay with for ``ref``, best first.
+
+        Raises SecretUnavailable where there are keys and none can be opened.
+        """
+        name, limit = parse_ref(ref)
+        if scope is None:
+            return self._installation(name) if limit is Limit.INSTALLATION else []
+        return await in_thread(self._keys_of, scope, name, limit)
+
+    async def key_refused(self, key: ApiKey, *, detail: str) -> None:
+        """Take a stored key out of use that a provider refused."""
+        if not key.id.startswith(_ENVIRONMENT):
+            await in_thread(
+                note_refusal, key_id=UUID(key.id), value=Secret(key.value), detail=detail
+            )
+
+    def _keys_of(self, scope_id: str, ref: str, limit: Limit) -> list[ApiKey]:
+        try:
+            scope = scope_of(scope_id)
+        except NotFound:
+            return []
+        levels = keys_for(scope, ref)
+        if levels.own:
+            return _opened(levels.own, KeySource.OWN)
+        if levels.shared and limit >= Limit.TENANT:
+            return _opened(levels.shared, KeySource.SHARED)
+        if limit >= Limit.INSTALLATION and _may_use_installation(scope):
+            return self._installation(ref)
+        return []
+
+    def _installation(self, ref: str) -> list[ApiKey]:
+        value = self._environment.get(ref, "").strip()
+        return [ApiKey(_ENVIRONMENT + ref, value, KeySource.INSTALLATION)] if value else []
+
+
+class DjangoRegistry:
+    """llmbroker.ports.ScopedRegistry: the common pool, and what the scope's tenant adds to it."""
+
+    def __init__(self, common: Iterable[LLMConfig]) -> None:
+        self._common = list(common)
+
+    async def load(self) -> list[LLMConfig]:
+        """The common pool."""
+        return list(self._common)
+
+    async def load_for(self, scope: str) -> list[LLMConfig]:
+        """The models ``scope`` may call; a tenant's endpoint hides a common one of its name."""
+        own = await in_thread(_endpoints_of, scope)
+        taken = {config.alias for config in own}
+        common = [each for each in self._common if not {each.name, each.alias} & taken]
+        return common + own
+
+
+def _opened(keys: list[ProviderKey], source: KeySource) -> list[ApiKey]:
+    """The active keys that open; SecretUnavailable if there are active ones and none does."""
+    opened, failure = [], None
+    for key in keys:
+        if key.status != ProviderKey.Status.ACTIVE:
+            continue
+        try:
+            opened.append(ApiKey(str(key.pk), open_value(key).reveal(), source))
+        except SecretUnavailable as error:
+            failure = error
+    if failure is not None and not opened:
+        raise failure
+    return opened
+
+
+def _may_use_installation(scope: Scope) -> bool:
+    return (
+        scope.tenant.uses_installation_keys and scope.key_policy == Scope.KeyPolicy.OWN_THEN_SHARED
+    )
+
+
+def _endpoints_of(scope_id: str) -> list[LLMConfig]:
+    try:
+        scope = scope_of(scope_id)
+    except NotFound:
+        return []
+    endpoints = endpoints_for(scope).filter(enabled=True).order_by("pk")
+    return [_config(scope.tenant.slug, endpoint) for endpoint in endpoints]
+
+
+def _config(slug: str, endpoint: Endpoint) -> LLMConfig:
+    """The name carries the tenant, since cooldowns and journal rows are told apart by it."""
+    return LLMConfig(
+        name=f"{slug}/{endpoint.name}",
+        alias=endpoint.name,
+        base_url=endpoint.base_url,
+        model=endpoint.model,
+        api_key_ref=limited_ref(endpoint),
+        parallel=endpoint.parallel,
+        weight=endpoint.weight,
+        context_window=endpoint.context_window,
+    )

@@ -1,0 +1,41 @@
+"""A tenant's own endpoints."""
+
+from typing import Any
+
+from django.conf import settings
+
+from tenants.endpoint_urls import endpoint_url
+from tenants.models import Endpoint, Scope, Tenant
+from tenants.services.integrity import conflict_if
+
+_ONCE = "endpoint_name_per_tenant"
+
+
+def add_endpoint(*, tenant: Tenant, scope: Scope | None, values: dict[str, Any]) -> Endpoint:
+    """An endpoint of one scope, or (without) of every scope of the tenant."""
+    endpoint = Endpoint(tenant=tenant, scope=scope)
+    return _saved(endpoint, values)
+
+
+def update_endpoint(*, endpoint: Endpoint, values: dict[str, Any]) -> Endpoint:
+    """Change the given fields."""
+    return _saved(endpoint, values)
+
+
+def delete_endpoint(*, endpoint: Endpoint) -> None:
+    """Remove an endpoint; the next call already goes without it."""
+    endpoint.delete()
+
+
+def _saved(endpoint: Endpoint, values: dict[str, Any]) -> Endpoint:
+    for name, value in values.items():
+        setattr(endpoint, name, value)
+    endpoint.base_url = endpoint_url(endpoint.base_url, private_allowed=private_addresses_allowed())
+    with conflict_if(_ONCE, f"There is an endpoint {endpoint.name} already.", param="name"):
+        endpoint.save()
+    return endpoint
+
+
+def private_addresses_allowed() -> bool:
+    """Whether this installation lets endpoints be plain http and inside its own network."""
+    return bool(getattr(settings, "BROKER_ALLOW_PRIVATE_ADDRESSES", False))
