@@ -4,6 +4,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError
+from psycopg.errors import NotNullViolation
 
 from journal import selectors
 from journal.models import Call, Rating
@@ -69,4 +70,9 @@ def _insert(call: Call) -> None:
     try:
         Call.objects.bulk_create([call], ignore_conflicts=True)
     except IntegrityError as error:
-        raise LLMBrokerError(f"the journal refuses a call of scope {call.scope_id}") from error
+        if not isinstance(error.__cause__, NotNullViolation):
+            raise
+    else:
+        return
+    # Outside the handler: the database's own message quotes the row.
+    raise LLMBrokerError(f"there is no scope {call.scope_id}, or no longer")
