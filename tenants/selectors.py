@@ -1,6 +1,7 @@
 """Reads. Each takes the tenant, scope or caller that bounds what it may find."""
 
 from dataclasses import dataclass
+from typing import TypeAlias
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -11,8 +12,10 @@ from tenants.errors import InvalidInput, NotFound
 from tenants.models import AccessToken, Endpoint, Membership, ProviderKey, Scope, Tenant
 from tenants.roles import ADMIN
 
+ScopeLike: TypeAlias = User | Scope | UUID | str
 
-def scope_of(subject: User | Scope | UUID | str, tenant: Tenant | None = None) -> Scope:
+
+def scope_of(subject: ScopeLike, tenant: Tenant | None = None) -> Scope:
     """The scope meant by a scope, its id, or a person (their personal one in ``tenant``).
 
     A person of several tenants needs ``tenant``. Raises NotFound or InvalidInput.

@@ -4,6 +4,7 @@ from django.urls import path
 
 from tenants.views.endpoints import EndpointDetail, EndpointList
 from tenants.views.keys import KeyDetail, KeyList
+from tenants.views.models import ModelList
 from tenants.views.scopes import ScopeList
 from tenants.views.tokens import TokenDetail, TokenList
 
@@ -14,5 +15,6 @@ urlpatterns = [
     path("tokens", TokenList.as_view(), name="tokens"),
     path("tokens/<uuid:token_id>", TokenDetail.as_view(), name="token"),
     path("endpoints", EndpointList.as_view(), name="endpoints"),
+    path("models", ModelList.as_view(), name="models"),
     path("endpoints/<uuid:endpoint_id>", EndpointDetail.as_view(), name="endpoint"),
 ]
