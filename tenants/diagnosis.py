@@ -78,7 +78,8 @@ def _encryption_keys() -> Finding:
 
 
 def _rotation() -> Finding:
-    old = DataKey.objects.exclude(kek_id=vault.keyring().active).count()
+    former = vault.keyring().ids - {vault.keyring().active}
+    old = DataKey.objects.filter(kek_id__in=former).count()
     if old:
         return Finding(
             "rotation",

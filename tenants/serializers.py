@@ -47,7 +47,7 @@ class KeyInput(StrictSerializer):
 
     ref = serializers.CharField(max_length=64, validators=[KEY_REF])
     value = SecretField()
-    label = serializers.CharField(  # type: ignore[assignment] - the name is the API's
+    label = serializers.CharField(  # type: ignore[assignment]
         max_length=200, required=False, allow_blank=True
     )
     priority = serializers.IntegerField(min_value=0, max_value=32767, required=False)
@@ -58,7 +58,7 @@ class KeyChange(StrictSerializer):
     """What of a stored key may change."""
 
     value = SecretField(required=False)
-    label = serializers.CharField(  # type: ignore[assignment] - the name is the API's
+    label = serializers.CharField(  # type: ignore[assignment]
         max_length=200, required=False, allow_blank=True
     )
     priority = serializers.IntegerField(min_value=0, max_value=32767, required=False)

@@ -66,10 +66,13 @@ def rewrap_batch(*, after: UUID | None, size: int) -> Batch:
     """
     keyring, keys = vault.keyring(), vault.data_keys()
     register_encryption_key(kek_id=keyring.active)
-    rows = DataKey.objects.select_for_update().exclude(kek_id=keyring.active).order_by("pk")
+    given_up = EncryptionKey.objects.filter(abandoned_at__isnull=False)
+    rows = DataKey.objects.exclude(kek_id=keyring.active).exclude(
+        kek_id__in=given_up.exclude(kek_id__in=keyring.ids).values("kek_id")
+    )
     if after is not None:
         rows = rows.filter(pk__gt=after)
-    batch = list(rows[:size])
+    batch = list(rows.select_for_update().order_by("pk")[:size])
     moved, failed = [], []
     for row in batch:
         try:

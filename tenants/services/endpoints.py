@@ -5,6 +5,7 @@ from typing import Any
 from django.conf import settings
 
 from tenants.endpoint_urls import endpoint_url
+from tenants.errors import NotFound
 from tenants.models import Endpoint, Scope, Tenant
 from tenants.services.integrity import conflict_if
 
@@ -31,6 +32,8 @@ def _saved(endpoint: Endpoint, values: dict[str, Any]) -> Endpoint:
     for name, value in values.items():
         setattr(endpoint, name, value)
     endpoint.base_url = endpoint_url(endpoint.base_url, private_allowed=private_addresses_allowed())
+    if endpoint.scope is not None and endpoint.scope.tenant_id != endpoint.tenant_id:
+        raise NotFound("No such scope.", param="scope")
     with conflict_if(_ONCE, f"There is an endpoint {endpoint.name} already.", param="name"):
         endpoint.save()
     return endpoint

@@ -1,0 +1,47 @@
+"""What all admin pages of this app share."""
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from tenants.errors import ApplicationError
+
+if TYPE_CHECKING:
+    from django.contrib import admin
+
+    ModelAdmin = admin.ModelAdmin[Any]
+    TabularInline = admin.TabularInline[Any, Any]
+else:
+    from unfold.admin import ModelAdmin, TabularInline
+
+__all__ = ["KeptAdmin", "ModelAdmin", "ServiceAdmin", "TabularInline"]
+
+
+class ServiceAdmin(ModelAdmin):
+    """Saves through services: what one refuses becomes a message, and nothing is written."""
+
+    show_full_result_count = False
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """The page of one object; its own transaction is rolled back on a refusal."""
+        try:
+            return super().changeform_view(request, object_id, form_url, extra_context)
+        except ApplicationError as error:
+            self.message_user(request, error.message, messages.ERROR)
+            return redirect(request.get_full_path())
+
+
+class KeptAdmin(ServiceAdmin):
+    """Rows that nobody deletes here."""
+
+    def has_delete_permission(self, *_: Any, **__: Any) -> bool:
+        """Never."""
+        return False

@@ -1,0 +1,111 @@
+"""Provider keys: the value goes in and never comes out."""
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.utils.decorators import method_decorator
+from django.views.decorators.debug import sensitive_post_parameters
+
+from tenants.admin.base import ServiceAdmin
+from tenants.encryption import Secret
+from tenants.errors import InvalidInput
+from tenants.key_values import key_value
+from tenants.models import ProviderKey
+from tenants.services.keys import add_key, update_key
+from tenants.vault import is_readable
+
+if TYPE_CHECKING:
+    from django.forms import PasswordInput as UnfoldAdminPasswordInput
+else:
+    from unfold.widgets import UnfoldAdminPasswordInput
+
+
+class ProviderKeyForm(forms.ModelForm[ProviderKey]):
+    """The value is written only: an empty field leaves it as it is."""
+
+    value = forms.CharField(
+        strip=False,
+        required=False,
+        widget=UnfoldAdminPasswordInput(attrs={"autocomplete": "off"}),
+        help_text="Shown to nobody once saved. Leave it empty to keep the present value.",
+    )
+
+    class Meta:
+        model = ProviderKey
+        fields = ("scope", "ref", "label", "priority", "status")
+
+    def clean_value(self) -> Secret[str] | None:
+        """The value as a Secret; None to keep the present one."""
+        if not self.cleaned_data["value"] and not self.instance._state.adding:  # noqa: SLF001
+            return None
+        try:
+            return key_value(self.cleaned_data["value"])
+        except InvalidInput as error:
+            refusal = error.message
+        raise forms.ValidationError(refusal)
+
+
+@admin.register(ProviderKey)
+class ProviderKeyAdmin(ServiceAdmin):
+    """Keys of all tenants, masked."""
+
+    form = ProviderKeyForm
+    list_display = ("ref", "ends_in", "tenant", "scope", "state", "priority", "last_used_at")
+    list_filter = ("status",)
+    list_select_related = ("tenant", "scope", "data_key")
+    search_fields = ("ref", "label", "tenant__slug", "scope__name")
+    autocomplete_fields = ("scope",)
+    readonly_fields = ("ends_in", "state", "last_error", "last_used_at", "created_by", "created_at")
+
+    @admin.display(description="value")
+    def ends_in(self, key: ProviderKey) -> str:
+        """The last four characters."""
+        return f"…{key.hint}" if key.hint else "…"
+
+    @admin.display(description="state")
+    def state(self, key: ProviderKey) -> str:
+        """The status, or that the value can no longer be opened."""
+        if key.data_key_id and not is_readable(key):
+            return "needs re-entry"
+        return key.get_status_display()
+
+    def get_readonly_fields(self, request: HttpRequest, obj: ProviderKey | None = None) -> Any:
+        """A stored value belongs to its scope and reference."""
+        fields = super().get_readonly_fields(request, obj)
+        return (*fields, "scope", "ref") if obj else fields
+
+    def save_model(
+        self,
+        request: HttpRequest,
+        obj: ProviderKey,
+        form: Any,
+        change: bool,  # noqa: FBT001 - Django's signature
+    ) -> None:
+        """Store through the services, which seal the value."""
+        values = form.cleaned_data
+        if change:
+            status = values["status"] if "status" in form.changed_data else None
+            update_key(
+                key=obj,
+                value=values["value"],
+                label=values["label"],
+                priority=values["priority"],
+                status=status,
+            )
+            return
+        key = add_key(
+            scope=values["scope"],
+            ref=values["ref"],
+            value=values["value"],
+            label=values["label"],
+            priority=values["priority"],
+            created_by=request.user if request.user.is_authenticated else None,
+        )
+        obj.pk, obj.hint = key.pk, key.hint
+
+    @method_decorator(sensitive_post_parameters("value"))
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Error reports leave the value out."""
+        return super().changeform_view(request, *args, **kwargs)

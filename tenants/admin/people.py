@@ -1,0 +1,86 @@
+"""Tenants, members, scopes."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, QuerySet
+from django.forms import BaseInlineFormSet, ModelForm
+from django.http import HttpRequest
+
+from tenants.admin.base import KeptAdmin, TabularInline
+from tenants.models import Membership, Scope, Tenant
+from tenants.services.people import ensure_personal_scope, ensure_shared_scope
+
+
+class MembershipInline(TabularInline):
+    """The people of a tenant."""
+
+    model = Membership
+    fields = ("user", "role")
+    autocomplete_fields = ("user",)
+    extra = 0
+
+
+@admin.register(Tenant)
+class TenantAdmin(KeptAdmin):
+    """Tenants. Deleting one erases its keys and its journal, which is a command's work."""
+
+    list_display = ("slug", "name", "members", "uses_installation_keys", "created_at")
+    search_fields = ("slug", "name")
+    inlines = (MembershipInline,)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Tenant]:
+        """With the number of members, in one query."""
+        return super().get_queryset(request).annotate(member_count=Count("memberships"))
+
+    @admin.display(ordering="member_count")
+    def members(self, tenant: Tenant) -> int:
+        """How many members."""
+        count: int = getattr(tenant, "member_count", 0)
+        return count
+
+    def get_readonly_fields(
+        self,
+        request: HttpRequest,  # noqa: ARG002 - Django's signature
+        obj: Tenant | None = None,
+    ) -> tuple[str, ...]:
+        """A slug is in the requests of others: it stays."""
+        return ("slug",) if obj else ()
+
+    def save_model(
+        self,
+        request: HttpRequest,
+        obj: Tenant,
+        form: ModelForm[Tenant],
+        change: bool,  # noqa: FBT001 - Django's signature
+    ) -> None:
+        """A tenant has a shared scope."""
+        super().save_model(request, obj, form, change)
+        ensure_shared_scope(tenant=obj)
+
+    def save_formset(
+        self,
+        request: HttpRequest,
+        form: Any,
+        formset: BaseInlineFormSet[Any, Any, Any],
+        change: bool,  # noqa: FBT001
+    ) -> None:
+        """A member has a personal scope."""
+        super().save_formset(request, form, formset, change)
+        for membership in formset.new_objects:
+            ensure_personal_scope(tenant=membership.tenant, user=membership.user)
+
+
+@admin.register(Scope)
+class ScopeAdmin(KeptAdmin):
+    """Scopes come with tenants and members; what changes is whose keys they may use."""
+
+    list_display = ("name", "kind", "tenant", "user", "key_policy")
+    list_filter = ("kind", "key_policy")
+    list_select_related = ("tenant", "user")
+    search_fields = ("name", "tenant__slug", "user__email")
+    readonly_fields = ("tenant", "kind", "user", "id")
+
+    def has_add_permission(self, *_: Any, **__: Any) -> bool:
+        """Never here."""
+        return False

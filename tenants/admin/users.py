@@ -1,0 +1,34 @@
+"""Django's users and groups, in the look of the rest."""
+
+from typing import TYPE_CHECKING
+
+from django.contrib import admin
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group, User
+
+from tenants.admin.base import ModelAdmin
+
+if TYPE_CHECKING:
+    from django.contrib.auth.forms import (
+        AdminPasswordChangeForm,
+        UserChangeForm,
+        UserCreationForm,
+    )
+else:
+    from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+
+admin.site.unregister((User, Group))
+
+
+@admin.register(User)
+class StyledUserAdmin(UserAdmin, ModelAdmin):
+    """People. Those with a personal scope cannot be deleted: their keys and journal hang on it."""
+
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+
+
+@admin.register(Group)
+class StyledGroupAdmin(GroupAdmin, ModelAdmin):
+    """Groups of administrators."""
