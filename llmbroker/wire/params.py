@@ -1,0 +1,98 @@
+"""Request parameters that some endpoint refuses, and what to send instead.
+
+What a refusal taught is kept per (endpoint, model) by the caller and handed to
+``build_request`` as ``dropped`` and ``renamed``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+OTHER_NAME = {
+    "max_tokens": "max_completion_tokens",
+    "max_completion_tokens": "max_tokens",
+}
+"""The two names of the token limit: one is sent, never both, and the limit is never lost."""
+
+OPTIONAL = frozenset(
+    {
+        "frequency_penalty",
+        "logit_bias",
+        "logprobs",
+        "metadata",
+        "min_p",
+        "n",
+        "parallel_tool_calls",
+        "presence_penalty",
+        "prompt_cache_key",
+        "reasoning_effort",
+        "repetition_penalty",
+        "safety_identifier",
+        "seed",
+        "service_tier",
+        "store",
+        "stream_options",
+        "temperature",
+        "top_k",
+        "top_logprobs",
+        "top_p",
+        "user",
+        "verbosity",
+    }
+)
+"""Parameters a request can go without: none of them changes what is asked for."""
+
+_KNOWN = OPTIONAL | OTHER_NAME.keys()
+_CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
+_NAME_IN_TEXT = re.compile(
+    r"(?<![\w.])("
+    + "|".join(sorted(_KNOWN - {"n", "store", "user", "metadata"}, key=len, reverse=True))
+    + r"|frequencyPenalty|presencePenalty|topP|topK|logitBias|parallelToolCalls|maxTokens"
+    r")(?!\w)"
+)
+_QUOTED_NAME = re.compile(r"[\"'`](n|store|user|metadata)[\"'`]")
+_REFUSAL = re.compile(
+    r"unsupported|(?:not|n't)\W+support|unknown|unrecognized|unexpected|extra_forbidden"
+    r"|extra inputs|not (?:permitted|allowed)|cannot (?:be used|find)|deprecated"
+    r"|incompatible|invalid (?:argument|parameter) name",
+    re.IGNORECASE,
+)
+
+
+def known_param(name: object) -> str | None:
+    """``name`` in its usual spelling if it is a parameter that can be left out or renamed."""
+    if not isinstance(name, str):
+        return None
+    name = _CAMEL.sub(r"_\1", name.rpartition(".")[2]).lower()
+    return name if name in _KNOWN else None
+
+
+def refused_param(message: str) -> str | None:
+    """The parameter that the text of an error refuses, if it is one we can do without.
+
+    >>> refused_param("Argument not supported on this model: presencePenalty")
+    'presence_penalty'
+    >>> refused_param("max_tokens must be at most 4096")
+    """
+    if not _REFUSAL.search(message):
+        return None
+    found = _NAME_IN_TEXT.search(message) or _QUOTED_NAME.search(message)
+    return known_param(found[1]) if found else None
+
+
+def corrected(
+    param: str, *, dropped: frozenset[str], renamed: Mapping[str, str]
+) -> tuple[frozenset[str], dict[str, str]] | None:
+    """``dropped`` and ``renamed`` after ``param`` was refused, or None if that cannot be helped.
+
+    >>> corrected("max_tokens", dropped=frozenset(), renamed={})
+    (frozenset(), {'max_tokens': 'max_completion_tokens'})
+    """
+    if param in OTHER_NAME:
+        if renamed:
+            return None
+        return dropped, {param: OTHER_NAME[param]}
+    if param in dropped or param not in OPTIONAL:
+        return None
+    return dropped | {param}, dict(renamed)

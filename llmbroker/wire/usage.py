@@ -1,0 +1,53 @@
+"""Token counts, in every provider's spelling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from llmbroker.models import Usage
+from llmbroker.wire.lenient_json import as_mapping
+
+# A larger count is garbage, and would overflow a 32-bit column.
+_MAX_TOKENS = 2**31 - 1
+
+_PROMPT = ("prompt_tokens", "input_tokens")
+_COMPLETION = ("completion_tokens", "output_tokens")
+_CACHED = (
+    "cached_tokens",  # OpenAI (in the details), Moonshot
+    "prompt_cache_hit_tokens",  # DeepSeek
+    "cache_read_input_tokens",  # Anthropic
+)
+
+
+def read_usage(raw: object) -> Usage | None:
+    """The counts in a ``usage`` object; a count that is missing or no number is None.
+
+    None when there is no count at all: unknown is not zero.
+    """
+    fields = as_mapping(raw)
+    prompt_details = _first_mapping(fields, "prompt_tokens_details", "input_tokens_details")
+    details = _first_mapping(fields, "completion_tokens_details", "output_tokens_details")
+    usage = Usage(
+        prompt_tokens=_count(fields, *_PROMPT),
+        completion_tokens=_count(fields, *_COMPLETION),
+        total_tokens=_count(fields, "total_tokens"),
+        cached_tokens=_count({**fields, **prompt_details}, *_CACHED),
+        reasoning_tokens=_count({**fields, **details}, "reasoning_tokens"),
+    )
+    return None if usage == _UNKNOWN else usage
+
+
+_UNKNOWN = Usage()
+
+
+def _first_mapping(fields: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    return next((fields[name] for name in names if isinstance(fields.get(name), dict)), {})
+
+
+def _count(fields: Mapping[str, Any], *names: str) -> int | None:
+    return next((fields[name] for name in names if _is_count(fields.get(name))), None)
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value <= _MAX_TOKENS
