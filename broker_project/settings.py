@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import django_stubs_ext
 from django.core.exceptions import ImproperlyConfigured
 from environs import Env
+
+# Makes Django's classes subscriptable at run time, as their types are.
+django_stubs_ext.monkeypatch()
 
 env = Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
