@@ -8,15 +8,19 @@ from django.shortcuts import redirect
 
 from tenants.errors import ApplicationError
 
+# The stubs' classes are generic and Django's are not; unfold has no stubs and the same methods.
 if TYPE_CHECKING:
+    from django import forms
     from django.contrib import admin
 
     ModelAdmin = admin.ModelAdmin[Any]
+    ModelForm = forms.ModelForm[Any]
     TabularInline = admin.TabularInline[Any, Any]
 else:
+    from django.forms import ModelForm
     from unfold.admin import ModelAdmin, TabularInline
 
-__all__ = ["KeptAdmin", "ModelAdmin", "ServiceAdmin", "TabularInline"]
+__all__ = ["KeptAdmin", "ModelAdmin", "ModelForm", "ServiceAdmin", "TabularInline"]
 
 
 class ServiceAdmin(ModelAdmin):

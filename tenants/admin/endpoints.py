@@ -2,16 +2,15 @@
 
 from typing import Any
 
-from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
 
-from tenants.admin.base import ServiceAdmin
+from tenants.admin.base import ModelForm, ServiceAdmin
 from tenants.models import Endpoint
 from tenants.services.endpoints import update_endpoint
 
 
-class EndpointForm(forms.ModelForm[Endpoint]):
+class EndpointForm(ModelForm):
     """An endpoint."""
 
     class Meta:

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters
 
-from tenants.admin.base import ServiceAdmin
+from tenants.admin.base import ModelForm, ServiceAdmin
 from tenants.encryption import Secret
 from tenants.errors import InvalidInput
 from tenants.key_values import key_value
@@ -17,18 +17,18 @@ from tenants.services.keys import add_key, update_key
 from tenants.vault import is_readable
 
 if TYPE_CHECKING:
-    from django.forms import PasswordInput as UnfoldAdminPasswordInput
+    from django.forms import PasswordInput as UnfoldAdminPasswordWidget
 else:
-    from unfold.widgets import UnfoldAdminPasswordInput
+    from unfold.widgets import UnfoldAdminPasswordWidget
 
 
-class ProviderKeyForm(forms.ModelForm[ProviderKey]):
+class ProviderKeyForm(ModelForm):
     """The value is written only: an empty field leaves it as it is."""
 
     value = forms.CharField(
         strip=False,
         required=False,
-        widget=UnfoldAdminPasswordInput(attrs={"autocomplete": "off"}),
+        widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "off"}),
         help_text="Shown to nobody once saved. Leave it empty to keep the present value.",
     )
 

@@ -1,10 +1,12 @@
 """Tenants, members, scopes."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Count, QuerySet
-from django.forms import BaseInlineFormSet, ModelForm
+from django.forms import BaseInlineFormSet
 from django.http import HttpRequest
 
 from tenants.admin.base import KeptAdmin, TabularInline
@@ -31,7 +33,8 @@ class TenantAdmin(KeptAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Tenant]:
         """With the number of members, in one query."""
-        return super().get_queryset(request).annotate(member_count=Count("memberships"))
+        tenants: QuerySet[Tenant] = super().get_queryset(request)
+        return tenants.annotate(member_count=Count("memberships"))
 
     @admin.display(ordering="member_count")
     def members(self, tenant: Tenant) -> int:
@@ -51,7 +54,7 @@ class TenantAdmin(KeptAdmin):
         self,
         request: HttpRequest,
         obj: Tenant,
-        form: ModelForm[Tenant],
+        form: Any,
         change: bool,  # noqa: FBT001 - Django's signature
     ) -> None:
         """A tenant has a shared scope."""

@@ -9,22 +9,23 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
-from tenants.admin.base import KeptAdmin
+from tenants.admin.base import KeptAdmin, ModelForm
 from tenants.models import AccessToken
 from tenants.roles import ALL
 from tenants.services.tokens import create_token, revoke_token
 
 if TYPE_CHECKING:
-    from django.forms import CheckboxSelectMultiple as UnfoldAdminCheckboxSelectMultiple
+    from django.forms import CheckboxSelectMultiple as UnfoldAdminCheckboxSelectMultipleWidget
 else:
-    from unfold.widgets import UnfoldAdminCheckboxSelectMultiple
+    from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 
-class AccessTokenForm(forms.ModelForm[AccessToken]):
+class AccessTokenForm(ModelForm):
     """A token to make."""
 
     permissions = forms.MultipleChoiceField(
-        choices=[(name, name) for name in sorted(ALL)], widget=UnfoldAdminCheckboxSelectMultiple
+        choices=[(name, name) for name in sorted(ALL)],
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
     )
 
     class Meta:
