@@ -7,14 +7,12 @@ passes for it.
 
 import fcntl
 import secrets
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
 from broker_project.local.files import locked, open_private, read_json, write_json
-
-HOST = "127.0.0.1"
+from broker_project.local.ports import free_port
 
 
 class ServicesUnavailableError(RuntimeError):
@@ -102,7 +100,7 @@ class Servers:
     def _provide(self, server: Server) -> str:
         address = self._address(server)
         if address is None or not server.answers(address):
-            address = Address(_free_port(address), address.password if address else _password())
+            address = _next_address(address)
             self._note(server, address)
             server.start(address)
         return server.url(address)
@@ -131,19 +129,8 @@ def _alone(users: IO[str]) -> bool:
     return True
 
 
-def _password() -> str:
-    return secrets.token_hex(16)
-
-
-def _free_port(last: Address | None) -> int:
-    """The port it had, so that noted URLs stay good; another one if that is taken."""
-    for port in (last.port if last else 0, 0):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((HOST, port))
-            except OSError:
-                continue
-            free: int = probe.getsockname()[1]
-            return free
-    raise OSError("no free port on the loopback address")
+def _next_address(last: Address | None) -> Address:
+    """The address it had, so that URLs in use stay good; another port if that one is taken."""
+    if last is None:
+        return Address(free_port(), secrets.token_hex(16))
+    return Address(free_port(last.port), last.password)

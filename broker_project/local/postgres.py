@@ -20,8 +20,9 @@ from typing import TypedDict
 import psycopg
 from psycopg.sql import SQL, Identifier
 
-from broker_project.local.embedded import HOST, Address, ServicesUnavailableError
+from broker_project.local.embedded import Address, ServicesUnavailableError
 from broker_project.local.paths import tail
+from broker_project.local.ports import HOST
 
 # PostgreSQL refuses to run as root; nobody exists everywhere and owns nothing else.
 UNPRIVILEGED = "nobody"

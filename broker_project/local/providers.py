@@ -44,7 +44,7 @@ class ModelChoice:
     """A model to call, and whose it is. Without a base URL it is the practice model."""
 
     label: str
-    name: str
+    endpoint: str
     model: str
     base_url: str = ""
     key_ref: str = ""

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import redis
 
-from broker_project.local.embedded import HOST, Address, ServicesUnavailableError
+from broker_project.local.embedded import Address, ServicesUnavailableError
 from broker_project.local.files import open_private
 from broker_project.local.paths import tail
+from broker_project.local.ports import HOST
 
 START_SECONDS = 10.0
 
