@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
@@ -41,6 +42,12 @@ def _member(name, tenant, role):
     token = create_token(scope=scope, name=name, permissions=OF_ROLE[role], created_by=user)
     shared = Scope.objects.get(tenant=tenant, kind=Scope.Kind.SHARED)
     return Person(user, tenant, scope, shared, token.text.reveal())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def static_root(tmp_path_factory):
+    """WhiteNoise warns where collectstatic has not run, and warnings are errors here."""
+    settings.STATIC_ROOT = tmp_path_factory.mktemp("static")
 
 
 @pytest.fixture
