@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TextIO
 
 from llmbroker import Broker, catalog
 from llmbroker.environment import EnvironmentSecrets, environment_models
-from llmbroker.errors import LLMBrokerError, LLMRequestError
+from llmbroker.errors import (
+    LLMBrokerError,
+    LLMRequestError,
+    MissingKeyError,
+    NoLLMAvailableError,
+)
 from llmbroker.models import LLMConfig
 from llmbroker.text import storable
 
+_DESCRIPTION = "Set up keys, see which models they open, and ask one."
 _OWN_SERVER = """\
 # An OpenAI-compatible server of your own, such as Ollama; the key may stay empty.
 # LLMBROKER_BASE_URL=http://localhost:11434/v1
 # LLMBROKER_MODEL=llama3.2
 # LLMBROKER_API_KEY="""
+
+_WHERE_KEYS_ARE = "`python -m llmbroker env` says where to get keys"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,9 +37,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         for line in command(options):
             _write(sys.stdout, line)
+        sys.stdout.flush()
     except (LLMRequestError, LLMBrokerError) as error:
-        _write(sys.stderr, f"error: {' '.join(str(error).split())}")
+        _write(sys.stderr, f"error: {_sentence(error)}")
         return 1
+    except BrokenPipeError:
+        # The reader (`| head`) has gone; what is still buffered must not fail at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return 130
     return 0
@@ -60,12 +73,12 @@ def list_models(options: argparse.Namespace) -> Iterator[str]:
     present = asyncio.run(EnvironmentSecrets().refs())
     yield from _section("Pool", _pool(options.registry), present)
     yield from _section("By alias", catalog.aliases().values(), present)
-    yield "`python -m llmbroker env` says where to get keys."
+    yield f"{_WHERE_KEYS_ARE}."
 
 
 def ask(options: argparse.Namespace) -> Iterator[str]:
     """The answer to one prompt."""
-    prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
+    prompt = _standard_input() if options.prompt == "-" else options.prompt
     if not prompt.strip():
         raise LLMBrokerError("the prompt is empty")
     with Broker(options.registry) as broker:
@@ -76,7 +89,7 @@ def ask(options: argparse.Namespace) -> Iterator[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m llmbroker", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m llmbroker", description=_DESCRIPTION)
     commands = parser.add_subparsers(required=True, metavar="command")
 
     env = commands.add_parser("env", help="print a .env file to fill in, with where to get keys")
@@ -104,6 +117,13 @@ def _pool(registry: str | None) -> list[LLMConfig]:
     return [*environment_models(), *catalog.pool()]
 
 
+def _standard_input() -> str:
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise LLMBrokerError(f"standard input is no text in {error.encoding}") from error
+
+
 def _key_lines(provider: catalog.Provider, models: catalog.ModelList) -> Iterator[str]:
     served = [entry.config for entry in models.entries if entry.provider == provider.id]
     names = ", ".join(config.alias or config.model for config in served)
@@ -123,6 +143,14 @@ def _key_state(ref: str, present: frozenset[str]) -> str:
     if not ref:
         return "needs no key"
     return f"{ref} is set" if ref in present else f"{ref} is missing"
+
+
+def _sentence(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    no_key = isinstance(error, MissingKeyError) or (
+        isinstance(error, NoLLMAvailableError) and error.reason == "no_keys"
+    )
+    return f"{text}; {_WHERE_KEYS_ARE}" if no_key else text
 
 
 def _write(stream: TextIO, line: str) -> None:
