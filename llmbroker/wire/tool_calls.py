@@ -89,6 +89,25 @@ def arguments_text(raw: object) -> str:
     return "{}" if raw is None else orjson.dumps(storable_json(raw)).decode()
 
 
+def sendable_arguments(raw: object) -> str:
+    """Arguments for a history: ``raw`` itself if it is the text of an object, else made so.
+
+    What holds no object becomes an empty one: broken arguments make every later turn a 400.
+    """
+    if isinstance(raw, str) and is_object_text(raw):
+        return raw
+    value = arguments_object(raw)
+    return "{}" if value is None else orjson.dumps(storable_json(value)).decode()
+
+
+def is_object_text(text: str) -> bool:
+    """Whether ``text`` is strict JSON and an object."""
+    try:
+        return isinstance(orjson.loads(text), dict)
+    except (orjson.JSONDecodeError, TypeError):
+        return False
+
+
 def arguments_object(text: object) -> dict[str, Any] | None:
     """The object that arguments hold, also where they were encoded twice; None if they do not."""
     value = text
