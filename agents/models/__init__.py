@@ -1,0 +1,8 @@
+"""What tenants run."""
+
+from agents.models.agents import Agent
+from agents.models.events import Event
+from agents.models.runs import Run
+from agents.models.steps import Step
+
+__all__ = ["Agent", "Event", "Run", "Step"]

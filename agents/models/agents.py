@@ -1,0 +1,47 @@
+"""Agents: what a run starts from, so that a request need not repeat it."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+from uuid_utils.compat import uuid7
+
+from tenants.models import Tenant
+from tenants.models.people import SLUG
+
+MAX_STEPS = 100
+DEFAULT_STEPS = 8
+STEP_LIMITS = (MinValueValidator(1), MaxValueValidator(MAX_STEPS))
+
+
+class Agent(models.Model):
+    """Instructions and tools under a name. A run copies them: later changes do not reach it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    tenant = models.ForeignKey(Tenant, models.CASCADE, related_name="agents")
+    slug = models.CharField(max_length=63, validators=[SLUG])
+    name = models.CharField(max_length=200)
+    instructions = models.TextField(blank=True)
+    tools = ArrayField(models.CharField(max_length=64), default=list, blank=True)
+    max_steps = models.PositiveSmallIntegerField(default=DEFAULT_STEPS, validators=STEP_LIMITS)
+    operation = models.CharField(
+        max_length=200,
+        blank=True,
+        help_text="The name of the task in the journal and in ratings; the slug if left out.",
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["tenant", "slug"], name="agent_slug_per_tenant"),
+            # The target of the foreign key that names an agent together with its tenant.
+            models.UniqueConstraint(fields=["id", "tenant"], name="agent_id_with_tenant"),
+            models.CheckConstraint(
+                condition=Q(max_steps__gte=1, max_steps__lte=MAX_STEPS),
+                name="agent_max_steps_range",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.slug

@@ -1,0 +1,146 @@
+"""Runs. PostgreSQL is the truth about them: the queue only says that one is worth a look."""
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+from agents.models.agents import DEFAULT_STEPS, MAX_STEPS, STEP_LIMITS, Agent
+from tenants.models import Scope, Tenant
+
+
+class Run(models.Model):
+    """One job of a model with tools, in the name of one scope.
+
+    The conversation is ``messages`` followed by what its steps hold. A worker may write only
+    while ``fence`` is the number that it was given when it claimed the run.
+    """
+
+    class Status(models.TextChoices):
+        QUEUED = "queued"
+        IN_PROGRESS = "in_progress", "in progress"
+        REQUIRES_ACTION = "requires_action", "requires action"
+        CANCELLING = "cancelling"
+        CANCELLED = "cancelled"
+        COMPLETED = "completed"
+        FAILED = "failed"
+        INCOMPLETE = "incomplete"
+        EXPIRED = "expired"
+
+    class IncompleteReason(models.TextChoices):
+        MAX_STEPS = "max_steps", "max steps"
+        MAX_TOKENS = "max_tokens", "max tokens"
+        BUDGET = "budget"
+        DEADLINE = "deadline"
+        LOOP = "loop"
+
+    # Tuples, for queries and constraints. A run in WORKING is some worker's, or was until it died.
+    WAITING = (Status.QUEUED, Status.REQUIRES_ACTION)
+    WORKING = (Status.IN_PROGRESS, Status.CANCELLING)
+    CLAIMABLE = (Status.QUEUED, *WORKING)
+    TERMINAL = (
+        Status.CANCELLED,
+        Status.COMPLETED,
+        Status.FAILED,
+        Status.INCOMPLETE,
+        Status.EXPIRED,
+    )
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    tenant = models.ForeignKey(Tenant, models.CASCADE, related_name="runs")
+    scope = models.ForeignKey(Scope, models.CASCADE, db_index=False, related_name="runs")
+    agent = models.ForeignKey(Agent, models.SET_NULL, null=True, blank=True, related_name="runs")
+
+    # What was asked.
+    messages = models.JSONField()
+    tools = ArrayField(models.CharField(max_length=64), default=list, blank=True)
+    max_steps = models.PositiveSmallIntegerField(default=DEFAULT_STEPS, validators=STEP_LIMITS)
+    operation = models.CharField(max_length=200, null=True, blank=True)
+    trace_id = models.CharField("trace", max_length=200)
+    metadata = models.JSONField(default=dict, blank=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    idempotency_key = models.CharField(max_length=255, null=True, blank=True, editable=False)
+    request_fingerprint = models.CharField(max_length=64, blank=True, editable=False)
+
+    # Where it stands.
+    status = models.CharField(max_length=15, choices=Status.choices, default=Status.QUEUED)
+    output_text = models.TextField(null=True, blank=True)
+    usage = models.JSONField(null=True, blank=True, help_text="Summed over all model calls.")
+    incomplete_reason = models.CharField(
+        max_length=10, choices=IncompleteReason.choices, null=True, blank=True
+    )
+    last_error = models.JSONField(null=True, blank=True)
+    cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    # Who works on it. Leases are told by the database's clock alone.
+    fence = models.PositiveBigIntegerField(default=0, editable=False)
+    lease_until = models.DateTimeField(null=True, blank=True, editable=False)
+    rung_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        indexes = (
+            models.Index(fields=["scope", "id"], name="run_of_scope"),
+            # What the reaper looks through: the few that have not ended.
+            models.Index(
+                fields=["rung_at"],
+                condition=Q(status__in=["queued", "in_progress", "cancelling"]),
+                name="run_not_ended",
+            ),
+        )
+        constraints = (
+            models.UniqueConstraint(
+                fields=["scope", "idempotency_key"],
+                condition=Q(idempotency_key__isnull=False),
+                name="run_idempotency_key_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(max_steps__gte=1, max_steps__lte=MAX_STEPS), name="run_max_steps_range"
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    status__in=["queued", "in_progress", "requires_action", "cancelling"],
+                    ended_at__isnull=True,
+                )
+                | Q(
+                    status__in=["cancelled", "completed", "failed", "incomplete", "expired"],
+                    ended_at__isnull=False,
+                ),
+                name="run_ended_when_over",
+            ),
+            models.CheckConstraint(
+                condition=Q(lease_until__isnull=True) | Q(status__in=["in_progress", "cancelling"]),
+                name="run_lease_only_while_working",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    status="incomplete",
+                    incomplete_reason__in=["max_steps", "max_tokens", "budget", "deadline", "loop"],
+                )
+                | Q(~Q(status="incomplete"), incomplete_reason__isnull=True),
+                name="run_incomplete_says_why",
+            ),
+            models.CheckConstraint(
+                condition=Q(status="failed", last_error__isnull=False)
+                | Q(~Q(status="failed"), last_error__isnull=True),
+                name="run_failed_says_why",
+            ),
+            models.CheckConstraint(
+                condition=~Q(status="cancelling") | Q(cancel_requested_at__isnull=False),
+                name="run_cancelling_was_asked",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"run {self.id} ({self.status})"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, and will not change again."""
+        return self.status in self.TERMINAL

@@ -1,0 +1,168 @@
+"""What the API of this app reads and shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from agents.messages import MAX_MESSAGES, MessageField
+from agents.models import Agent, Event, Run, Step
+from agents.models.agents import MAX_STEPS
+from tenants.models.people import SLUG
+from tenants.serializers_base import StrictSerializer
+
+MAX_TOOLS = 64
+MAX_METADATA = 16
+
+
+class ToolNames(serializers.ListField):
+    """Names of tools, each once."""
+
+    child = serializers.CharField(max_length=64)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=MAX_TOOLS, **kwargs)
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        """The names in the order given."""
+        return list(dict.fromkeys(super().to_internal_value(data)))
+
+
+class RunInput(StrictSerializer):
+    """A run to create. What is left out, or null, comes from the agent."""
+
+    messages = serializers.ListField(child=MessageField(), min_length=1, max_length=MAX_MESSAGES)
+    agent = serializers.CharField(
+        max_length=63, required=False, allow_null=True, help_text="An agent's slug."
+    )
+    tools = ToolNames(required=False, allow_null=True)
+    max_steps = serializers.IntegerField(
+        min_value=1,
+        max_value=MAX_STEPS,
+        required=False,
+        allow_null=True,
+        help_text="Calls of a model at most.",
+    )
+    operation = serializers.CharField(max_length=200, required=False, allow_null=True)
+    trace_id = serializers.CharField(
+        max_length=200,
+        required=False,
+        allow_null=True,
+        help_text="Ties the run's calls in the journal together; the run's id if left out.",
+    )
+    metadata = serializers.DictField(
+        child=serializers.CharField(max_length=512, allow_blank=True),
+        required=False,
+        allow_null=True,
+    )
+
+    def validate_metadata(self, metadata: dict[str, str] | None) -> dict[str, str] | None:
+        """Refuse more than a few short notes."""
+        if metadata and (len(metadata) > MAX_METADATA or any(len(key) > 64 for key in metadata)):
+            raise serializers.ValidationError(
+                f"metadata has up to {MAX_METADATA} entries, with names of up to 64 characters."
+            )
+        return metadata
+
+
+class RunSummary(serializers.ModelSerializer[Run]):
+    """A run without its conversation, as lists show it."""
+
+    object = serializers.CharField(default="run", read_only=True)
+    agent = serializers.SlugRelatedField[Agent](slug_field="slug", read_only=True)
+    usage = serializers.JSONField(read_only=True)
+    incomplete_details = serializers.SerializerMethodField()
+    required_action = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Run
+        fields: tuple[str, ...] = (
+            "id", "object", "status", "agent", "tools", "max_steps", "operation", "trace_id",
+            "metadata", "output_text", "usage", "incomplete_details", "required_action",
+            "last_error", "cancel_requested_at", "created_at", "started_at", "ended_at",
+        )  # fmt: skip
+        read_only_fields = fields
+
+    def get_incomplete_details(self, run: Run) -> dict[str, str] | None:
+        """Why the run stopped before its end."""
+        return {"reason": run.incomplete_reason} if run.incomplete_reason else None
+
+    def get_required_action(self, run: Run) -> dict[str, Any] | None:
+        """The tool calls of which nobody knows whether they happened."""
+        if run.status != Run.Status.REQUIRES_ACTION:
+            return None
+        unknown = run.steps.filter(kind=Step.Kind.TOOL_CALL, status=Step.Status.IN_PROGRESS)
+        calls = unknown.values("tool_call_id", "name", "arguments", "number")
+        return {"type": "submit_tool_outputs", "tool_calls": list(calls)}
+
+
+class RunOutput(RunSummary):
+    """A run with the messages that it started from."""
+
+    class Meta(RunSummary.Meta):
+        fields = (*RunSummary.Meta.fields, "messages")
+        read_only_fields = fields
+
+
+class StepOutput(serializers.ModelSerializer[Step]):
+    """A step: a call of a model (message, llm_name, call_id, usage) or of a tool (the others)."""
+
+    object = serializers.CharField(default="run.step", read_only=True)
+
+    class Meta:
+        model = Step
+        fields = (
+            "id", "object", "number", "kind", "status", "attempts", "message", "llm_name",
+            "call_id", "finish_reason", "usage", "tool_call_id", "name", "arguments", "result",
+            "error", "started_at", "ended_at",
+        )  # fmt: skip
+        read_only_fields = fields
+
+
+class EventOutput(serializers.ModelSerializer[Event]):
+    """Something that happened. Its data points to steps by their numbers."""
+
+    object = serializers.CharField(default="run.event", read_only=True)
+
+    class Meta:
+        model = Event
+        fields = ("id", "object", "sequence_number", "type", "data", "created_at")
+        read_only_fields = fields
+
+
+class AgentInput(StrictSerializer):
+    """An agent to define, or what of it changes."""
+
+    slug = serializers.CharField(max_length=63, validators=[SLUG])
+    name = serializers.CharField(max_length=200)
+    instructions = serializers.CharField(
+        max_length=100_000, required=False, allow_blank=True, trim_whitespace=False
+    )
+    tools = ToolNames(required=False)
+    max_steps = serializers.IntegerField(min_value=1, max_value=MAX_STEPS, required=False)
+    operation = serializers.CharField(max_length=200, required=False, allow_blank=True)
+
+
+class AgentOutput(serializers.ModelSerializer[Agent]):
+    """An agent."""
+
+    object = serializers.CharField(default="agent", read_only=True)
+
+    class Meta:
+        model = Agent
+        fields = (
+            "id", "object", "slug", "name", "instructions", "tools", "max_steps", "operation",
+            "created_at", "updated_at",
+        )  # fmt: skip
+        read_only_fields = fields
+
+
+class ToolOutput(serializers.Serializer[Any]):
+    """A tool that runs and agents can name."""
+
+    object = serializers.CharField(default="tool", read_only=True)
+    name = serializers.CharField()
+    description = serializers.CharField()
+    parameters = serializers.JSONField()
+    effect = serializers.CharField()

@@ -1,0 +1,36 @@
+"""Cancelling: a row that every worker reads, not a message that can get lost."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from agents.models import Run
+from agents.services.events import append_events, left
+from agents.services.outcomes import CANCELLED, Outcome
+from agents.services.recording import close_open_steps
+
+
+@transaction.atomic
+def cancel_run(*, run_id: UUID) -> Run:
+    """Cancel a run: at once where it waits, at its next step where a worker is at it.
+
+    Doing it again changes nothing, and neither does cancelling a run that is over.
+    """
+    run = Run.objects.select_for_update().get(id=run_id)
+    if run.is_over or run.status == Run.Status.CANCELLING:
+        return run
+    run.cancel_requested_at = timezone.now()
+    if run.status in Run.WAITING:
+        run.status = Run.Status.CANCELLED
+        run.ended_at = run.cancel_requested_at
+        outcome = CANCELLED
+        close_open_steps(run.id, outcome)
+    else:
+        run.status = Run.Status.CANCELLING
+        outcome = Outcome(Run.Status.CANCELLING)
+    run.save(update_fields=["status", "cancel_requested_at", "ended_at"])
+    append_events(run.id, *left(outcome))
+    return run

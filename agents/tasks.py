@@ -1,0 +1,25 @@
+"""What workers do when the bell rings."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from celery import shared_task
+
+from agents.services.advance import advance_run
+from agents.services.doorbell import ADVANCE_RUN
+from agents.services.reaping import reap_runs
+from agents.tool_registry import installed_tools
+from tenants.runtime import current_broker
+
+
+@shared_task(name=ADVANCE_RUN, ignore_result=True)
+def advance(run_id: str) -> None:
+    """Work on one run, if nobody does."""
+    advance_run(run_id=UUID(run_id), broker=current_broker(), tools=installed_tools())
+
+
+@shared_task(name="agents.reap_runs", ignore_result=True)
+def reap() -> None:
+    """Ring for runs that nobody works on; the beat schedule calls this every few seconds."""
+    reap_runs()

@@ -1,0 +1,18 @@
+"""Routes of this app, under /api/v1/."""
+
+from django.urls import path
+
+from agents.views.agents import AgentDetail, AgentList
+from agents.views.runs import RunCancel, RunDetail, RunEvents, RunList, RunSteps
+from agents.views.tools import ToolList
+
+urlpatterns = [
+    path("agents", AgentList.as_view(), name="agents"),
+    path("agents/<uuid:agent_id>", AgentDetail.as_view(), name="agent"),
+    path("tools", ToolList.as_view(), name="tools"),
+    path("runs", RunList.as_view(), name="runs"),
+    path("runs/<uuid:run_id>", RunDetail.as_view(), name="run"),
+    path("runs/<uuid:run_id>/steps", RunSteps.as_view(), name="run-steps"),
+    path("runs/<uuid:run_id>/events", RunEvents.as_view(), name="run-events"),
+    path("runs/<uuid:run_id>/cancel", RunCancel.as_view(), name="run-cancel"),
+]
