@@ -5,8 +5,10 @@ from urllib.parse import quote
 from uuid import UUID
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
 from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models.expressions import Combinable
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 from django.utils.html import format_html
@@ -23,12 +25,19 @@ class ReadAheadPaginator(Paginator):  # type: ignore[type-arg]  # no generic at 
 
     def __init__(self, calls: QuerySet[Call], per_page: int, *, page: int) -> None:
         super().__init__(calls, per_page)
-        self.known = calls[: per_page * (min(page, LAST_PAGE) + 1)]
+        self.known = calls.values("id")[: per_page * (min(page, LAST_PAGE) + 1)]
 
     @cached_property
     def count(self) -> int:
         """The number of rows up to the end of the next page."""
         return self.known.count()
+
+
+class NewestFirst(ChangeList):
+    """Orders by id whatever the URL asks for: every other order sorts the table."""
+
+    def get_ordering(self, *_: object) -> list[str | Combinable]:
+        return ["-id"]
 
 
 class ReadOnly:
@@ -78,6 +87,9 @@ class CallAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
     search_fields = ("id",)
     search_help_text = "The id of a call, a scope or a tenant; after it, if you like, a trace."
     inlines = (RatingInline,)
+
+    def get_changelist(self, *_: object, **__: object) -> type[ChangeList]:
+        return NewestFirst
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Call]:
         scope = Scope.objects.filter(id=OuterRef("scope_id"))

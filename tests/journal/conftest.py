@@ -1,12 +1,13 @@
 """The cast: Alice owns Acme and Aaron works there; Bob owns Globex and has no business at Acme."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
-from uuid_utils.compat import uuid7
 
 from journal.models import Call
 from tenants.models import Membership, Scope
@@ -14,6 +15,7 @@ from tenants.roles import ALL
 from tenants.services.people import add_member, create_tenant, person_by_email
 from tenants.services.tokens import create_token
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
@@ -53,12 +55,17 @@ def bob(db):
 
 @pytest.fixture
 def journaled():
-    """Write a call straight into the table: ``journaled(alice, ts=…, **columns)``."""
+    """Write a call straight into the table: ``journaled(alice, ts=…, **columns)``.
+
+    The ids are UUIDv7 of ``ts``, rising within a millisecond as those of one process do.
+    """
+
+    number = count()
 
     def write(person, ts=NOON, **columns):
-        nanoseconds = int(ts.timestamp()) * 10**9 + ts.microsecond * 1000
+        milliseconds = (ts - EPOCH) // timedelta(milliseconds=1)
         return Call.objects.create(
-            id=uuid7(nanoseconds=nanoseconds),
+            id=UUID(int=milliseconds << 80 | 7 << 76 | 2 << 62 | next(number)),
             scope_id=person.scope.id,
             tenant_id=person.scope.tenant_id,
             ts=ts,
