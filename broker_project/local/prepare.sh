@@ -33,7 +33,7 @@ fi
 
 echo "Installing $* (a minute or two the first time) …"
 set -- $(printf -- '-r %s ' "$@")
-if ! .venv/bin/python -m pip install --quiet --no-input --disable-pip-version-check \
+if ! .venv/bin/python -m pip install -qq --no-input --disable-pip-version-check \
     --root-user-action=ignore "$@"; then
     echo "Could not install. It needs PyPI (or a mirror: PIP_INDEX_URL)." >&2
     echo "Where a database wheel does not exist for this machine, use compose.yaml instead." >&2
