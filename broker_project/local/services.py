@@ -30,7 +30,8 @@ def provide_services() -> None:
         from broker_project.local.secrets import local_secrets  # noqa: PLC0415
 
         _fill(local_secrets(data_dir()))
-    if missing := _unset(SERVICE_SETTINGS):
+    missing = _unset(SERVICE_SETTINGS)
+    if missing and not _unset(SECRET_SETTINGS):  # else the settings say first what is missing
         servers = _servers(*missing)
         _fill(servers.provide())
         _provided.append(servers)

@@ -18,6 +18,7 @@ import redis
 from broker_project.local.services import stop_services
 
 ROOT = Path(__file__).resolve().parents[2]
+ELSEWHERE = {"DATABASE_URL": "postgres://x/y", "REDIS_URL": "redis://x"}
 PROVIDE = """
 import json, os
 from broker_project.local.services import provide_services
@@ -54,7 +55,7 @@ def start(folder: Path, code: str, **settings: str) -> subprocess.Popen[str]:
     }
     return subprocess.Popen(
         [sys.executable, "-c", code],
-        env={**bare, "BROKER_DATA_DIR": str(folder), **settings},
+        env={**bare, "BROKER_DATA_DIR": str(folder), "BROKER_LOCAL": "1", **settings},
         cwd=ROOT,
         text=True,
         stdout=subprocess.PIPE,
@@ -184,7 +185,7 @@ def test_servers_stop_with_their_last_user(folder: Path) -> None:
     users = [
         subprocess.Popen(
             [sys.executable, "-c", BLOCK],
-            env={**bare, "BROKER_DATA_DIR": str(folder)},
+            env={**bare, "BROKER_DATA_DIR": str(folder), "BROKER_LOCAL": "1"},
             cwd=ROOT,
             text=True,
             stdin=subprocess.PIPE,
@@ -209,7 +210,7 @@ before = set(sys.modules)
 provide_services()
 print(sorted(set(sys.modules) - before))
 """
-    result = run(folder, code, DATABASE_URL="postgres://x/y", REDIS_URL="redis://x")
+    result = run(folder, code, **ELSEWHERE, BROKER_LOCAL="0")
 
     assert result.stdout == "[]\n", result.stderr
     assert not folder.exists()
@@ -230,13 +231,10 @@ def test_where_a_wheel_is_missing_the_error_says_what_to_do(folder: Path, packag
     assert "REDIS_URL=" in last
 
 
-ELSEWHERE = {"DATABASE_URL": "postgres://x/y", "REDIS_URL": "redis://x"}
-
-
 class TestSecrets:
     def test_a_local_trial_makes_its_own_once(self, folder: Path) -> None:
-        first = provided(run(folder, PROVIDE, BROKER_LOCAL="1", **ELSEWHERE))
-        second = provided(run(folder, PROVIDE, BROKER_LOCAL="1", **ELSEWHERE))
+        first = provided(run(folder, PROVIDE, **ELSEWHERE))
+        second = provided(run(folder, PROVIDE, **ELSEWHERE))
 
         assert first == second
         assert len(first["SECRET_KEY"]) > 50
@@ -244,19 +242,20 @@ class TestSecrets:
         assert (folder / "local-secrets.json").stat().st_mode & 0o777 == 0o600
 
     def test_those_that_are_set_stay(self, folder: Path) -> None:
-        settings = provided(run(folder, PROVIDE, BROKER_LOCAL="1", SECRET_KEY="mine", **ELSEWHERE))
+        settings = provided(run(folder, PROVIDE, SECRET_KEY="mine", **ELSEWHERE))
 
         assert settings["SECRET_KEY"] == "mine"
 
     def test_an_installation_makes_none(self, folder: Path) -> None:
-        settings = provided(run(folder, PROVIDE, **ELSEWHERE))
+        settings = provided(run(folder, PROVIDE, BROKER_LOCAL="0", **ELSEWHERE))
 
         assert settings["SECRET_KEY"] is None
 
     def test_an_installation_without_them_does_not_start(self, folder: Path) -> None:
         code = "import broker_project.settings"
-        result = run(folder, code, **ELSEWHERE)
+        result = run(folder, code, BROKER_LOCAL="0")
 
+        assert not folder.exists()
         assert result.returncode == 1
         assert "ImproperlyConfigured: SECRET_KEY is not set" in result.stderr
         assert "broker_project.local.secrets" in result.stderr
