@@ -29,15 +29,13 @@ class JSONClient(APIClient):
 
 
 def _owner(name, slug):
-    user = User.objects.create_user(username=name, email=f"{name}@{slug}.example", password=name)
+    user = User.objects.create_user(username=name, email=f"{name}@{slug}.example")
     new = create_tenant(slug=slug, owner=user)
     return Person(user, new.tenant, new.personal, new.shared, new.token.text.reveal())
 
 
 def _member(name, tenant, role):
-    user = User.objects.create_user(
-        username=name, email=f"{name}@{tenant.slug}.example", password=name
-    )
+    user = User.objects.create_user(username=name, email=f"{name}@{tenant.slug}.example")
     scope = add_member(tenant=tenant, user=user, role=role)
     token = create_token(scope=scope, name=name, permissions=OF_ROLE[role], created_by=user)
     shared = Scope.objects.get(tenant=tenant, kind=Scope.Kind.SHARED)
