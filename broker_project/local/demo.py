@@ -112,7 +112,7 @@ def _follow(view: View, processes: Processes, api: Api, run_id: str) -> Any:
         processes.check()
         # The state first: steps read after a final one are all there are.
         run = api.get(f"runs/{run_id}")
-        steps = api.get(f"runs/{run_id}/steps")["data"]
+        steps = api.get(f"runs/{run_id}/steps?limit=200")["data"]
         while shown < len(steps) and steps[shown]["status"] not in {"queued", "in_progress"}:
             view.step(steps[shown])
             shown += 1

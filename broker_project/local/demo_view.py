@@ -60,12 +60,12 @@ class View:
 
     def journal(self, calls: Iterable[dict[str, Any]]) -> None:
         """The rows that the run left in the journal, oldest first."""
-        table = Table(title="Journal", title_justify="left")
+        table = Table(title="Journal (tokens in and out, and whose key paid)", title_justify="left")
         for heading in ("time", "model", "status"):
-            table.add_column(heading)
-        for heading in ("ms", "tokens in", "tokens out"):
+            table.add_column(heading, overflow="fold")
+        for heading in ("ms", "in", "out"):
             table.add_column(heading, justify="right")
-        table.add_column("paid by")
+        table.add_column("key")
         for call in sorted(calls, key=lambda row: row["id"]):
             usage = call.get("usage") or {}
             table.add_row(
@@ -74,7 +74,7 @@ class View:
                 call["status"],
                 *(_number(call.get("latency_ms")), _number(usage.get("prompt_tokens"))),
                 _number(usage.get("completion_tokens")),
-                call.get("key_source") or "no key needed",
+                call.get("key_source") or "none",
             )
         self.console.print(table)
 
