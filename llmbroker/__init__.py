@@ -39,18 +39,29 @@ from llmbroker.reply import AsyncReply, DirectResult, Reply
 from llmbroker.snapshot import MissingKey, ModelState, ModelStats, Snapshot
 from llmbroker.stream import AsyncStream
 from llmbroker.sync import Broker, Caller, DirectClient, Stream
+from llmbroker.tools.context import ToolContext
+from llmbroker.tools.function import Function, function
 from llmbroker.tools.loop import ToolCall, ToolLoop
+from llmbroker.tools.outcomes import (
+    ArgumentProblem,
+    BadArgumentsError,
+    ModelRetry,
+    ToolFailed,
+    ToolStatus,
+)
 from llmbroker.tools.run import arun_tool_loop, run_tool_loop
 from llmbroker.transport import Timeouts
 
 __all__ = [
     "ApiKey",
+    "ArgumentProblem",
     "AsyncBroker",
     "AsyncCaller",
     "AsyncDirectClient",
     "AsyncReply",
     "AsyncStream",
     "AuthError",
+    "BadArgumentsError",
     "Broker",
     "Call",
     "CallStatus",
@@ -63,6 +74,7 @@ __all__ = [
     "DirectResult",
     "EmptyRegistryError",
     "EnvironmentSecrets",
+    "Function",
     "InMemoryRegistry",
     "InMemoryStore",
     "InvalidProviderResponseError",
@@ -73,6 +85,7 @@ __all__ = [
     "LLMTimeoutError",
     "MissingKey",
     "MissingKeyError",
+    "ModelRetry",
     "ModelState",
     "ModelStats",
     "NoLLMAvailableError",
@@ -85,11 +98,15 @@ __all__ = [
     "StreamInterruptedError",
     "Timeouts",
     "ToolCall",
+    "ToolContext",
+    "ToolFailed",
     "ToolLoop",
     "ToolLoopLimitError",
+    "ToolStatus",
     "UnknownCallError",
     "UnknownModelError",
     "Usage",
     "arun_tool_loop",
+    "function",
     "run_tool_loop",
 ]

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import orjson
+
+
+class Arguments(Protocol):
+    """What a tool accepts."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Its JSON Schema."""
+        ...
+
+    def validated(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments converted as the tool wants them. Raises BadArgumentsError."""
+        ...
+
 
 _SHAPE = 'Send a JSON object such as {"name": "value"}.'
 

@@ -1,0 +1,103 @@
+"""Threads that run plain tools, and a loop that runs coroutine tools for blocking code.
+
+A thread cannot be stopped, so a pool of a fixed size is lost once that many tools hang. Here
+a thread that does not come back is simply not waited for: the next call takes another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from llmbroker.loop_thread import LoopThread
+
+Result = TypeVar("Result")
+Work = tuple["Future[Any]", Callable[[], Any]]
+
+IDLE_SECONDS = 10.0
+"""A thread without work for this long ends."""
+
+
+class Workers:
+    """Daemon threads, as many as there is work at once, kept for a while when idle."""
+
+    def __init__(self) -> None:
+        self._idle: deque[_Worker] = deque()
+        self._lock = threading.Lock()
+
+    def submit(self, work: Callable[[], Result]) -> Future[Result]:
+        """Run ``work`` in a thread, in the caller's context."""
+        future: Future[Result] = Future()
+        with self._lock:
+            worker = self._idle.pop() if self._idle else None
+        if worker is None:
+            worker = _Worker(self)
+            worker.start()
+        context = contextvars.copy_context()
+        worker.inbox.put((future, lambda: context.run(work)))
+        return future
+
+    def rest(self, worker: _Worker) -> None:
+        """``worker`` has nothing to do."""
+        with self._lock:
+            self._idle.append(worker)
+
+    def leave(self, worker: _Worker) -> bool:
+        """Whether ``worker`` may end; False when work is on its way to it."""
+        with self._lock:
+            if worker not in self._idle:
+                return False
+            self._idle.remove(worker)
+            return True
+
+
+class _Worker(threading.Thread):
+    def __init__(self, workers: Workers) -> None:
+        super().__init__(name="llmbroker-tool", daemon=True)
+        self.inbox: queue.SimpleQueue[Work] = queue.SimpleQueue()
+        self._workers = workers
+
+    def run(self) -> None:
+        while (work := self._next()) is not None:
+            _settle(*work)
+            del work  # an idle thread must not keep the last tool's value alive
+            self._workers.rest(self)
+
+    def _next(self) -> Work | None:
+        while True:
+            try:
+                return self.inbox.get(timeout=IDLE_SECONDS)
+            except queue.Empty:
+                if self._workers.leave(self):
+                    return None
+
+
+def _settle(future: Future[Any], work: Callable[[], Any]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        future.set_result(work())
+    except Exception as error:  # noqa: BLE001 - raised where the result is wanted
+        future.set_exception(error)
+    except BaseException as error:  # noqa: BLE001 - a tool's sys.exit() ends the tool only
+        future.set_exception(RuntimeError(f"the tool left with {type(error).__name__}"))
+
+
+_workers = Workers()
+_loop = LoopThread()
+
+
+async def run_in_thread(function: Callable[..., Result], *args: Any) -> Result:
+    """The value of a plain function, which runs in a thread. Cancelling stops the waiting only."""
+    return await asyncio.wrap_future(_workers.submit(lambda: function(*args)))
+
+
+def run_coroutine(work: Coroutine[Any, Any, Result]) -> Result:
+    """The value of a coroutine, for blocking code: all run on one loop in a thread of its own."""
+    return _loop.run(work)
