@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _REST = re.compile(
-    r"^\s*:(?:param|parameter|arg|argument|key|keyword|raises?|returns?)\b", re.MULTILINE
+    r"^\s*:(?:param|arg|argument|key|keyword|raises?|returns?)\b", re.MULTILINE
 )
 _NUMPY = re.compile(r"^(\w[\w ]*)\n-{3,}\s*$", re.MULTILINE)
 _GOOGLE = re.compile(

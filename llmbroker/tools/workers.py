@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import queue
 import threading
 from collections import deque
@@ -90,7 +91,15 @@ def _settle(future: Future[Any], work: Callable[[], Any]) -> None:
 
 
 _workers = Workers()
-_loop = LoopThread()
+
+
+@functools.cache
+def _loop() -> LoopThread:
+    return LoopThread(_nothing_to_close)
+
+
+async def _nothing_to_close() -> None:
+    """Tools close what they open."""
 
 
 async def run_in_thread(function: Callable[..., Result], *args: Any) -> Result:
@@ -100,4 +109,4 @@ async def run_in_thread(function: Callable[..., Result], *args: Any) -> Result:
 
 def run_coroutine(work: Coroutine[Any, Any, Result]) -> Result:
     """The value of a coroutine, for blocking code: all run on one loop in a thread of its own."""
-    return _loop.run(work)
+    return _loop().run(work)
