@@ -101,6 +101,12 @@ class Call(models.Model):
     def __str__(self) -> str:
         return f"{self.llm_name} {self.status} at {self.ts:%Y-%m-%d %H:%M:%S}"
 
+    @property
+    def score(self) -> float | None:
+        """The newest rating; without a query where ``selectors.with_score`` read the call."""
+        newest = next(iter(self.ratings.all()), None)
+        return None if newest is None else newest.score
+
 
 class Rating(models.Model):
     """What somebody thought of an answer, 0 … 1. A call's newest rating counts."""

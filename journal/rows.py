@@ -57,7 +57,7 @@ def call_of(row: models.Call) -> Call:
         status=CallStatus(row.status),
         key_source=KeySource(row.key_source) if row.key_source else None,
         usage=None if usage == Usage() else usage,
-        score=getattr(row, "score", None),
+        score=row.score,
         http_status=row.http_status,
         latency_ms=row.latency_ms,
         first_token_ms=row.first_token_ms,
