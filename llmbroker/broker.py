@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -45,6 +46,7 @@ class AsyncBroker(AsyncCaller):
         timeouts: Timeouts | None = None,
         hedge_after: float | None = HEDGE_AFTER,
         transport: Transport | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         """Everything has a default: the bundled pool, keys from the environment and from
         ``home``/.env, a journal in memory.
@@ -52,7 +54,8 @@ class AsyncBroker(AsyncCaller):
         ``registry`` may be the path of a TOML model list. ``optimize`` lets ratings change
         the order. ``direct`` declares models for ``direct()``: aliases of the catalog, or
         configurations. ``hedge_after`` is in seconds; None never starts a second model.
-        ``sync`` is accepted for compatibility: model lists are never fetched unasked.
+        ``clock`` gives the seconds since the epoch. ``sync`` is accepted for compatibility:
+        model lists are never fetched unasked.
         """
         where = Path(home) if home is not None else None
         keys = _secrets(secrets, where)
@@ -61,9 +64,10 @@ class AsyncBroker(AsyncCaller):
         engine = Engine(
             transport=transport or Transport(timeouts),
             store=store if store is not None else InMemoryStore(),
-            health=health or MemoryHealth(),
+            health=health or MemoryHealth(clock),
             slots=Slots(),
             secrets=keys,
+            clock=clock,
         )
         router = Router(
             pool, Ranking(quality if optimize else None), engine, hedge_after=hedge_after

@@ -10,7 +10,15 @@ from typing import Any
 from llmbroker.catalog import aliases
 from llmbroker.direct import AsyncDirectClient, Resolved
 from llmbroker.errors import MissingKeyError, UnknownCallError, UnknownModelError
-from llmbroker.models import Call, CallStatus, LLMConfig, Message, ToolSchema, check_score
+from llmbroker.models import (
+    Call,
+    CallStatus,
+    LLMConfig,
+    Message,
+    ToolSchema,
+    check_params,
+    check_score,
+)
 from llmbroker.quality import Quality
 from llmbroker.reply import AsyncReply
 from llmbroker.routing.attempt import Engine
@@ -19,6 +27,7 @@ from llmbroker.routing.pool import Pool
 from llmbroker.routing.router import Router
 from llmbroker.snapshot import ModelStats, Snapshot, snapshot_of, stats_of
 from llmbroker.stream import AsyncStream
+from llmbroker.wire.request import check_tool_choice
 
 STATS_LIMIT = 10_000
 """How many of the newest attempts ``stats`` reads."""
@@ -232,6 +241,8 @@ class AsyncCaller:
             raise ValueError(f"wait is a number of seconds, 0 or more, or None; got {wait}")
         if fastest_of is not None and fastest_of < 1:
             raise ValueError(f"fastest_of is at least 1, got {fastest_of}")
+        check_params(params or {})
+        check_tool_choice(tools, params)
         return Ask(messages, tools, params, operation, trace_id, self._scope, wait, fastest_of or 1)
 
 

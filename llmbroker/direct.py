@@ -102,6 +102,6 @@ def _request(
 ) -> Request:
     try:
         return build_request(config, key.value, messages, tools=tools, params=params, stream=stream)
-    except UnicodeError:
+    except ValueError:
         message = f"the key stored for {config.api_key_ref} holds characters that no key has"
     raise MissingKeyError(message)

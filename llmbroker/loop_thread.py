@@ -5,32 +5,36 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine
+import weakref
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
+Closing = Callable[[], Coroutine[Any, Any, None]]
 
 
 class LoopThread:
-    """Started on first use, so that a process which forks before that has nothing to inherit."""
+    """Started on first use, so that a process which forks before that has nothing to inherit.
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-        self._owner = os.getpid()
+    Whoever needs the loop holds this object; when nobody does any more, or the program ends,
+    ``closing`` runs on the loop and the thread ends.
+    """
+
+    def __init__(self, closing: Closing | None = None) -> None:
+        closing = closing or _nothing
+        self._served = _Served()
+        self._closing = closing
+        weakref.finalize(self, self._served.end, closing)
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run ``work`` on the loop and wait for its result.
 
         Raises RuntimeError when called from the loop itself, which would wait for ever.
         """
-        loop = self._started()
-        if threading.current_thread() is self._thread:
+        loop = self._served.start()
+        if self._served.is_current():
             work.close()
-            raise RuntimeError(
-                "a blocking Broker was called on its own event loop: use AsyncBroker"
-            )
+            raise RuntimeError("a Broker was called on its own event loop: use AsyncBroker there")
         future = asyncio.run_coroutine_threadsafe(work, loop)
         try:
             return future.result()
@@ -38,33 +42,59 @@ class LoopThread:
             future.cancel()
             raise
 
-    def stop(self) -> None:
-        """Stop the loop and wait for its thread. A later ``run`` starts a new one."""
-        with self._lock:
-            loop, thread = self._loop, self._thread
-            self._loop = self._thread = None
-        if loop is None or thread is None or self._owner != os.getpid():
-            return
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
+    def close(self) -> None:
+        """Run ``closing`` and end the thread. A later ``run`` starts a new one."""
+        self._served.end(self._closing)
 
-    @property
-    def started(self) -> bool:
-        """Whether there is a loop in this process."""
-        return self._loop is not None and self._owner == os.getpid()
 
-    def _started(self) -> asyncio.AbstractEventLoop:
-        if self._loop is not None and self._owner == os.getpid():
+class _Served:
+    """The loop and its thread, while there are any in this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._process = os.getpid()
+
+    def is_current(self) -> bool:
+        """Whether the caller runs on the loop's thread."""
+        return threading.current_thread() is self._thread
+
+    def start(self) -> asyncio.AbstractEventLoop:
+        """The running loop. A child of a fork gets one of its own."""
+        if self._loop is not None and self._process == os.getpid():
             return self._loop
         with self._lock:
-            if self._loop is None or self._owner != os.getpid():
-                self._owner = os.getpid()
+            if self._loop is None or self._process != os.getpid():
+                self._process = os.getpid()
                 self._loop = _new_loop()
                 self._thread = threading.Thread(
                     target=_serve, args=(self._loop,), name="llmbroker-loop", daemon=True
                 )
                 self._thread.start()
             return self._loop
+
+    def end(self, closing: Closing) -> None:
+        """Run ``closing``, stop the loop and wait for its thread, unless that is the caller's."""
+        with self._lock:
+            loop, thread = self._loop, self._thread
+            self._loop = self._thread = None
+        if loop is None or thread is None or self._process != os.getpid():
+            return
+        asyncio.run_coroutine_threadsafe(_close_and_stop(closing), loop)
+        if threading.current_thread() is not thread:
+            thread.join()
+
+
+async def _nothing() -> None:
+    """What a loop has to close that only runs its callers' work."""
+
+
+async def _close_and_stop(closing: Closing) -> None:
+    try:
+        await closing()
+    finally:
+        asyncio.get_running_loop().stop()
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

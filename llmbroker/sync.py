@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import weakref
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from types import TracebackType
@@ -135,9 +133,7 @@ class Broker(Caller):
     def __init__(self, registry: Any = None, **kwargs: Any) -> None:
         """See AsyncBroker, whose arguments these are."""
         self._broker = AsyncBroker(registry, **kwargs)
-        super().__init__(self._broker, LoopThread())
-        self._at_exit = weakref.WeakMethod(self.close)
-        atexit.register(_close_at_exit, self._at_exit)
+        super().__init__(self._broker, LoopThread(self._broker.aclose))
 
     def for_scope(self, scope: str) -> Caller:
         """A caller that pays with the keys of ``scope`` and stamps its rows with it."""
@@ -153,9 +149,7 @@ class Broker(Caller):
 
     def close(self) -> None:
         """Finish what is still being journaled, close all connections, end the thread."""
-        if self._loop.started:
-            self._loop.run(self._broker.aclose())
-            self._loop.stop()
+        self._loop.close()
 
     def __enter__(self) -> Self:
         return self
@@ -274,9 +268,3 @@ async def anext_or_none(pieces: Any) -> str | None:
 
 async def _close(pieces: Any) -> None:
     await pieces.aclose()
-
-
-def _close_at_exit(close: weakref.WeakMethod[Any]) -> None:
-    method = close()
-    if method is not None:
-        method()

@@ -7,7 +7,9 @@ the key along.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -19,6 +21,8 @@ from llmbroker.wire.failure import ExchangeError, Failure, FailureKind
 from llmbroker.wire.request import Request
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
+
+_ABANDONED: list[object] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +83,9 @@ class Transport:
         """``resolver`` replaces the system's, to refuse addresses that must not be reached."""
         self.timeouts = timeouts or Timeouts()
         self._resolver = resolver
-        self._pooled: aiohttp.ClientSession | None = None
-        self._fresh: aiohttp.ClientSession | None = None
+        self._home: tuple[int, asyncio.AbstractEventLoop] | None = None
+        self._life: AsyncGenerator[_Sessions, None] | None = None
+        self._sessions: _Sessions
 
     async def post(self, request: Request, *, timeout: float | None = None) -> Answer:
         """Send ``request`` and read the whole answer within ``timeout`` seconds.
@@ -106,10 +111,9 @@ class Transport:
 
     async def aclose(self) -> None:
         """Close all connections."""
-        for session in (self._pooled, self._fresh):
-            if session is not None:
-                await session.close()
-        self._pooled = self._fresh = None
+        life, self._life, self._home = self._life, None, None
+        if life is not None:
+            await life.aclose()
 
     async def _send(
         self, request: Request, limits: aiohttp.ClientTimeout
@@ -118,10 +122,11 @@ class Transport:
 
         Servers close idle connections at any moment, so such a death says nothing about them.
         """
+        sessions = await self._here()
         seen = SimpleNamespace(reused=False)
-        response = await _post(self._session(), request, limits, seen)
+        response = await _post(sessions.pooled, request, limits, seen)
         if isinstance(response, Failure) and seen.reused and response.kind in _DEAD_CONNECTION:
-            response = await _post(self._session(fresh=True), request, limits, seen)
+            response = await _post(sessions.fresh, request, limits, seen)
         if isinstance(response, Failure):
             raise ExchangeError(response)
         return response
@@ -134,32 +139,59 @@ class Transport:
             sock_connect=min(times.connect, total),
         )
 
-    def _session(self, *, fresh: bool = False) -> aiohttp.ClientSession:
-        session = self._fresh if fresh else self._pooled
-        if session is None:
-            session = self._new_session(fresh=fresh)
-            if fresh:
-                self._fresh = session
-            else:
-                self._pooled = session
-        return session
+    async def _here(self) -> _Sessions:
+        """The sessions of this process's running loop: connections cannot move to another."""
+        home = (os.getpid(), asyncio.get_running_loop())
+        if home != self._home:
+            if self._life is not None and self._life.ag_frame is not None:
+                # The parent of a fork shares these sockets: even closing would disturb it.
+                _ABANDONED.append(self._life)
+            self._life = _open_sessions(self._resolver)
+            self._sessions = await anext(self._life)
+            self._home = home
+        return self._sessions
 
-    def _new_session(self, *, fresh: bool) -> aiohttp.ClientSession:
-        # limit=0: how many calls may be in flight is the pool's decision, per model.
-        connector = (
-            aiohttp.TCPConnector(limit=0, force_close=True, resolver=self._resolver)
-            if fresh
-            else aiohttp.TCPConnector(limit=0, keepalive_timeout=30, resolver=self._resolver)
-        )
+
+class _Sessions:
+    """One session that keeps connections for the next request, and one that never does."""
+
+    def __init__(self, resolver: aiohttp.abc.AbstractResolver | None) -> None:
         trace = aiohttp.TraceConfig()
         trace.on_connection_reuseconn.append(_mark_reused)
-        return aiohttp.ClientSession(
-            connector=connector,
-            trace_configs=[] if fresh else [trace],
-            auto_decompress=True,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            trust_env=False,
+        # limit=0: how many calls may be in flight is the pool's decision, per model.
+        kept = aiohttp.TCPConnector(limit=0, keepalive_timeout=30, resolver=resolver)
+        self.pooled = _session(kept, [trace])
+        self.fresh = _session(
+            aiohttp.TCPConnector(limit=0, force_close=True, resolver=resolver), []
         )
+
+    async def close(self) -> None:
+        """Close both."""
+        await self.pooled.close()
+        await self.fresh.close()
+
+
+async def _open_sessions(
+    resolver: aiohttp.abc.AbstractResolver | None,
+) -> AsyncGenerator[_Sessions, None]:
+    """Sessions that live as long as this generator. An event loop closes the generators it has
+    started before it ends (``shutdown_asyncgens``), and so these connections with it."""
+    sessions = _Sessions(resolver)
+    try:
+        yield sessions
+    finally:
+        await sessions.close()
+
+
+def _session(
+    connector: aiohttp.TCPConnector, traces: list[aiohttp.TraceConfig]
+) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=connector,
+        trace_configs=traces,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        trust_env=False,
+    )
 
 
 # Where these are caught, the ExchangeError is raised after the handler has ended: aiohttp's

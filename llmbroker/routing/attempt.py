@@ -153,7 +153,7 @@ class Attempt:
                 dropped=corrected.dropped,
                 renamed=corrected.renamed,
             )
-        except UnicodeError:
+        except ValueError:  # the rest of the request was checked before
             detail = "the stored key holds characters that no key has"
         raise ExchangeError(Failure(FailureKind.KEY_REFUSED, detail=detail))
 

@@ -116,7 +116,8 @@ def completion(
 
 def fail(status: int, message: str = "it broke", **headers: str) -> Reply:
     """An error in OpenAI's shape; `Retry_After="2"` gives a header."""
-    error = {"message": message, "type": "server_error", "param": None, "code": None}
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    error = {"message": message, "type": kind, "param": None, "code": None}
     return Reply(
         status=status,
         body=json.dumps({"error": error}).encode(),
@@ -125,6 +126,16 @@ def fail(status: int, message: str = "it broke", **headers: str) -> Reply:
 
 
 Answer = Callable[[Request], Reply]
+
+
+def by_turn(*replies: Reply) -> Answer:
+    """Answers by how far the conversation has come, so that a repeated request gets the same."""
+
+    def answer(request: Request) -> Reply:
+        turn = sum(message["role"] == "assistant" for message in request.messages)
+        return replies[turn] if turn < len(replies) else fail(500, "no reply for this turn")
+
+    return answer
 
 
 class ModelServer:
