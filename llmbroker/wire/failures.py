@@ -125,7 +125,8 @@ def _failure(
 
 def _kind(status: int, said: ErrorBody) -> tuple[FailureKind, str | None]:
     kind = _kind_by_status(status, said) if status == 413 else kind_of_codes(said.codes)
-    kind = kind or _kind_by_status(status, said)
+    if kind is None or (kind is FailureKind.SERVER_ERROR and status in _BY_STATUS):
+        kind = _kind_by_status(status, said)  # "server_error" says less than 503 does
     if kind is FailureKind.UNSUPPORTED_PARAMETER:
         param = said.param or refused_param(said.message)
     elif kind is FailureKind.BAD_REQUEST:

@@ -1,13 +1,12 @@
 """Request parameters that some endpoint refuses, and what to send instead.
 
-What a refusal taught is kept per (endpoint, model) by the caller and handed to
+What a refusal taught is kept per (endpoint, model) in ``routing.corrections`` and handed to
 ``build_request`` as ``dropped`` and ``renamed``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 OTHER_NAME = {
     "max_tokens": "max_completion_tokens",
@@ -79,20 +78,3 @@ def refused_param(message: str) -> str | None:
         return None
     found = _NAME_IN_TEXT.search(message) or _QUOTED_NAME.search(message)
     return known_param(found[1]) if found else None
-
-
-def corrected(
-    param: str, *, dropped: frozenset[str], renamed: Mapping[str, str]
-) -> tuple[frozenset[str], dict[str, str]] | None:
-    """``dropped`` and ``renamed`` after ``param`` was refused, or None if that cannot be helped.
-
-    >>> corrected("max_tokens", dropped=frozenset(), renamed={})
-    (frozenset(), {'max_tokens': 'max_completion_tokens'})
-    """
-    if param in OTHER_NAME:
-        if renamed:
-            return None
-        return dropped, {param: OTHER_NAME[param]}
-    if param in dropped or param not in OPTIONAL:
-        return None
-    return dropped | {param}, dict(renamed)

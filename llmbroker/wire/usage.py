@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from llmbroker.models import Usage
-from llmbroker.wire.lenient_json import as_mapping
 
 # A larger count is garbage, and would overflow a 32-bit column.
 _MAX_TOKENS = 2**31 - 1
@@ -25,7 +24,9 @@ def read_usage(raw: object) -> Usage | None:
 
     None when there is no count at all: unknown is not zero.
     """
-    fields = as_mapping(raw)
+    if not isinstance(raw, dict) or not raw:
+        return None
+    fields: Mapping[str, Any] = raw
     prompt_details = _first_mapping(fields, "prompt_tokens_details", "input_tokens_details")
     details = _first_mapping(fields, "completion_tokens_details", "output_tokens_details")
     usage = Usage(

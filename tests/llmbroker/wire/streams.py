@@ -40,7 +40,10 @@ def tool_fragment(arguments: object = None, name: str | None = None, **fields: A
 def fragment(arguments: object = None, name: str | None = None, **fields: Any) -> dict[str, Any]:
     """One fragment of a tool call; what is None is left out."""
     function = {"name": name, "arguments": arguments}
-    return {**fields, "function": {key: value for key, value in function.items() if value is not None}}
+    return {
+        **fields,
+        "function": {key: value for key, value in function.items() if value is not None},
+    }
 
 
 def read(pieces: Iterable[bytes], **options: Any) -> tuple[list[Delta], Completion]:

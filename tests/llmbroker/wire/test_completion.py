@@ -29,9 +29,7 @@ def test_text_is_read_with_what_the_provider_says_about_it() -> None:
 
 
 def test_a_finish_reason_and_a_model_that_are_missing_are_none() -> None:
-    completion = parse_completion(
-        b'{"choices":[{"message":{"content":"Hi"}}]}', origin=ORIGIN
-    )
+    completion = parse_completion(b'{"choices":[{"message":{"content":"Hi"}}]}', origin=ORIGIN)
 
     assert (completion.finish_reason, completion.model_answered) == (None, None)
 
@@ -278,7 +276,10 @@ def test_json_that_is_nested_without_end_is_a_failure_and_no_crash() -> None:
         ({"prompt_tokens": True, "completion_tokens": -1, "total_tokens": 2.5}, None),
         ({"prompt_tokens": 2**31, "completion_tokens": 1}, Usage(completion_tokens=1)),
         ({"input_tokens": 5, "output_tokens": 2}, Usage(5, 2)),
-        ({"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 4}}, Usage(5, cached_tokens=4)),
+        (
+            {"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 4}},
+            Usage(5, cached_tokens=4),
+        ),
         ({"prompt_tokens": 5, "prompt_cache_hit_tokens": 4}, Usage(5, cached_tokens=4)),
         ({"input_tokens": 5, "cache_read_input_tokens": 4}, Usage(5, cached_tokens=4)),
         ({"prompt_tokens": 5, "prompt_tokens_details": None}, Usage(5)),
@@ -309,7 +310,11 @@ def test_a_recorded_answer() -> None:
 def test_a_recorded_answer_with_three_tool_calls() -> None:
     completion = parse_completion(recorded("multi-0.json"), origin=ORIGIN)
 
-    assert [name for _, name, _ in called(completion)] == ["get_weather", "get_weather", "calculator"]
+    assert [name for _, name, _ in called(completion)] == [
+        "get_weather",
+        "get_weather",
+        "calculator",
+    ]
     assert completion.message["content"] is None
 
 

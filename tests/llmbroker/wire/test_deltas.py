@@ -47,9 +47,13 @@ def test_has_content_turns_true_with_the_first_piece_and_not_with_the_role() -> 
 
 
 def test_keep_alives_pings_and_empty_events_change_nothing() -> None:
-    noise = b": keep-alive\n\nevent: ping\ndata\n\nevent: ping\ndata: ping\n\nevent: ping\ndata: {}\n\n"
+    noise = (
+        b": keep-alive\n\nevent: ping\ndata\n\nevent: ping\ndata: ping\n\nevent: ping\ndata: {}\n\n"
+    )
 
-    assert completion(noise, HELLO, noise, b"retry: 3000\r\n\r\n", STOP, noise, DONE).text == "Hello"
+    assert (
+        completion(noise, HELLO, noise, b"retry: 3000\r\n\r\n", STOP, noise, DONE).text == "Hello"
+    )
 
 
 def test_a_chunk_cut_inside_a_character_or_a_line_end_changes_nothing() -> None:
@@ -68,7 +72,10 @@ def test_invalid_utf_8_is_a_failure_and_not_replaced_silently() -> None:
 
 
 def test_a_surrogate_pair_cut_over_two_chunks_becomes_one_character() -> None:
-    halves = [r'{"choices":[{"delta":{"content":"a\ud83c"}}]}', r'{"choices":[{"delta":{"content":"\udf0d!"}}]}']
+    halves = [
+        r'{"choices":[{"delta":{"content":"a\ud83c"}}]}',
+        r'{"choices":[{"delta":{"content":"\udf0d!"}}]}',
+    ]
     stream = b"".join(b"data: %b\n\n" % half.encode() for half in halves)
 
     deltas, whole = read([stream + STOP])

@@ -120,14 +120,25 @@ def test_results_stand_next_to_their_calls_and_gaps_are_filled_and_orphans_left_
 
 
 def test_results_are_put_in_the_order_of_the_calls() -> None:
-    copies = sent([ASKED, turn(tool_call(id="a"), tool_call(id="b")), result("b", 1), result("a", 2)])
+    copies = sent(
+        [ASKED, turn(tool_call(id="a"), tool_call(id="b")), result("b", 1), result("a", 2)]
+    )
 
-    assert [content for identity, content in calls_and_results(copies) if identity != "call"] == ["2", "1"]
+    assert [content for identity, content in calls_and_results(copies) if identity != "call"] == [
+        "2",
+        "1",
+    ]
 
 
 def test_a_result_that_came_a_turn_too_late_is_found() -> None:
     copies = sent(
-        [ASKED, turn(tool_call(id="a")), turn(tool_call(id="b")), result("b", "B"), result("a", "A")]
+        [
+            ASKED,
+            turn(tool_call(id="a")),
+            turn(tool_call(id="b")),
+            result("b", "B"),
+            result("a", "A"),
+        ]
     )
 
     assert calls_and_results(copies) == [("call", "a"), ("a", "A"), ("call", "b"), ("b", "B")]
@@ -275,7 +286,9 @@ def test_a_signature_goes_to_no_other_provider(profile: Profile) -> None:
 
 
 def test_a_signature_of_unknown_origin_goes_only_where_such_fields_belong() -> None:
-    history = [{key: value for key, value in message.items() if key != "x_origin"} for message in SIGNED]
+    history = [
+        {key: value for key, value in message.items() if key != "x_origin"} for message in SIGNED
+    ]
 
     assert sent(history, GEMINI, GOOGLE)[1]["tool_calls"][0]["extra_content"] == SIGNATURE
     assert "extra_content" not in sent(history, OPENAI)[1]["tool_calls"][0]
@@ -286,7 +299,9 @@ def test_gemini_gets_a_stand_in_for_the_signature_of_a_call_that_another_model_m
 
     first, second = sent(history, GEMINI, GOOGLE)[1]["tool_calls"]
 
-    assert first["extra_content"]["google"]["thought_signature"] == "skip_thought_signature_validator"
+    assert (
+        first["extra_content"]["google"]["thought_signature"] == "skip_thought_signature_validator"
+    )
     assert "extra_content" not in second
 
 
@@ -300,7 +315,11 @@ def test_the_origin_itself_is_never_sent(profile: Profile) -> None:
 def test_reasoning_goes_back_to_its_sender_only() -> None:
     said = {"role": "assistant", "content": "42", "reasoning": "6 x 7", "x_origin": "here"}
 
-    assert sent([ASKED, said, ASKED])[1] == {"role": "assistant", "content": "42", "reasoning": "6 x 7"}
+    assert sent([ASKED, said, ASKED])[1] == {
+        "role": "assistant",
+        "content": "42",
+        "reasoning": "6 x 7",
+    }
     assert sent([ASKED, said, ASKED], origin="there")[1] == {"role": "assistant", "content": "42"}
 
 
@@ -311,7 +330,12 @@ def test_groq_gets_no_reasoning_though_it_sent_it() -> None:
 
 
 def test_deepseek_gets_reasoning_with_every_tool_call_even_where_there_was_none() -> None:
-    history = [ASKED, turn(tool_call(id="a")), result("a"), {"role": "assistant", "content": "done"}]
+    history = [
+        ASKED,
+        turn(tool_call(id="a")),
+        result("a"),
+        {"role": "assistant", "content": "done"},
+    ]
 
     copies = sent([*history, ASKED], DEEPSEEK)
 
@@ -420,7 +444,11 @@ def test_an_assistant_that_said_nothing_at_all_is_left_out_everywhere() -> None:
 
 
 def test_tool_turns_are_told_in_words_where_they_are_refused_without_tools() -> None:
-    history = [ASKED, turn(tool_call('{"city":"Oslo"}', id="a"), content="Wait."), result("a", "18 C")]
+    history = [
+        ASKED,
+        turn(tool_call('{"city":"Oslo"}', id="a"), content="Wait."),
+        result("a", "18 C"),
+    ]
 
     assert sent(history, ANTHROPIC, with_tools=False) == [
         ASKED,

@@ -51,7 +51,7 @@ def test_every_family_named_in_the_plan_has_a_profile() -> None:
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 def test_the_ids_that_a_profile_makes_are_ids_that_it_accepts(profile) -> None:
-    assert re.fullmatch(profile.tool_id, "a1" * 16)  or re.fullmatch(
+    assert re.fullmatch(profile.tool_id, "a1" * 16) or re.fullmatch(
         profile.tool_id, ("a1" * 16)[: profile.tool_id_length]
     )
 

@@ -14,7 +14,12 @@ from llmbroker.wire.request import Request, build_request
 
 KEY = "tenant-secret-7Hq2mZ0pTENANTA93xLw"
 HELLO = [{"role": "user", "content": "hello"}]
-TOOLS = [{"type": "function", "function": {"name": "today", "parameters": {"type": "object", "properties": {}}}}]
+TOOLS = [
+    {
+        "type": "function",
+        "function": {"name": "today", "parameters": {"type": "object", "properties": {}}},
+    }
+]
 OPENAI = "https://api.openai.com/v1"
 
 
@@ -92,8 +97,13 @@ def test_tool_params_are_sent_with_tools_and_the_callers_win() -> None:
 def test_a_parameter_that_the_provider_does_not_know_is_left_out() -> None:
     google = "https://generativelanguage.googleapis.com/v1beta/openai"
 
-    assert "parallel_tool_calls" not in body(google, tools=TOOLS, params={"parallel_tool_calls": False})
-    assert body(OPENAI, tools=TOOLS, params={"parallel_tool_calls": False})["parallel_tool_calls"] is False
+    assert "parallel_tool_calls" not in body(
+        google, tools=TOOLS, params={"parallel_tool_calls": False}
+    )
+    assert (
+        body(OPENAI, tools=TOOLS, params={"parallel_tool_calls": False})["parallel_tool_calls"]
+        is False
+    )
 
 
 # --- parameters ---

@@ -181,7 +181,10 @@ def gemini(schema: Any, **definitions: Any) -> Any:
         ({"type": "string", "format": "uuid"}, TEXT),
         ({"type": "number", "exclusiveMinimum": 0}, {"type": "number"}),
         ({"type": "array"}, {"type": "array", "items": TEXT}),
-        ({"type": "array", "prefixItems": [{"type": "integer"}]}, {"type": "array", "items": {"type": "integer"}}),
+        (
+            {"type": "array", "prefixItems": [{"type": "integer"}]},
+            {"type": "array", "items": {"type": "integer"}},
+        ),
     ],
 )
 def test_gemini_gets_what_it_knows_in_place_of_what_it_does_not(schema: Any, sent: Any) -> None:
@@ -189,7 +192,9 @@ def test_gemini_gets_what_it_knows_in_place_of_what_it_does_not(schema: Any, sen
 
 
 def test_references_are_inlined() -> None:
-    assert gemini({"$ref": "#/$defs/A", "description": "here"}, A={"$ref": "#/$defs/B"}, B=TEXT) == {
+    assert gemini(
+        {"$ref": "#/$defs/A", "description": "here"}, A={"$ref": "#/$defs/B"}, B=TEXT
+    ) == {
         "type": "string",
         "description": "here",
     }
@@ -198,7 +203,9 @@ def test_references_are_inlined() -> None:
 def test_a_property_may_have_the_name_of_a_keyword() -> None:
     properties = {"default": TEXT, "$ref": TEXT, "title": TEXT}
 
-    assert fit(an_object("default", **properties), "gemini")["parameters"]["properties"] == properties
+    assert (
+        fit(an_object("default", **properties), "gemini")["parameters"]["properties"] == properties
+    )
 
 
 def test_a_schema_that_refers_to_itself_is_cut() -> None:

@@ -35,7 +35,9 @@ def test_one_space_after_the_colon_is_no_part_of_the_value() -> None:
 
 
 def test_comments_and_unknown_fields_are_skipped() -> None:
-    assert data_of(b": OPENROUTER PROCESSING\n\n:\n\nfoo: bar\nretry: 3000\n\ndata: x\n\n") == [b"x"]
+    assert data_of(b": OPENROUTER PROCESSING\n\n:\n\nfoo: bar\nretry: 3000\n\ndata: x\n\n") == [
+        b"x"
+    ]
 
 
 def test_a_comment_between_two_data_lines_does_not_end_the_event() -> None:
