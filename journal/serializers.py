@@ -99,6 +99,15 @@ class CallSerializer(serializers.ModelSerializer[Call]):
         read_only_fields = fields
 
 
+class CallPageSerializer(serializers.Serializer[Any]):
+    """A page of calls; where there are more, ``after=next_after`` gives the next one."""
+
+    object = serializers.CharField(default="list")
+    data = CallSerializer(many=True)  # type: ignore[assignment]
+    has_more = serializers.BooleanField()
+    next_after = serializers.UUIDField(allow_null=True)
+
+
 class ScoreField(serializers.FloatField):
     """A number from 0 to 1; FloatField alone would take text and booleans too."""
 

@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 from journal import selectors, services
 from journal.models import Call
 from journal.serializers import (
+    CallPageSerializer,
     CallSerializer,
     CallsQuery,
     LevelQuery,
@@ -26,6 +27,7 @@ from tenants.caller import caller_of
 from tenants.errors import NotFound
 from tenants.pagination import page_of
 from tenants.roles import CHAT_WRITE, JOURNAL_READ
+from tenants.serializers import validated
 from tenants.serializers_base import StrictSerializer
 
 STATS_PERIOD = timedelta(days=30)
@@ -36,10 +38,10 @@ class CallsView(APIView):
 
     required_permissions: ClassVar = {"GET": JOURNAL_READ}
 
-    @extend_schema(parameters=[CallsQuery], responses=CallSerializer(many=True))
+    @extend_schema(operation_id="calls_list", parameters=[CallsQuery], responses=CallPageSerializer)
     def get(self, request: Request) -> Response:
         """A page of calls, newest first."""
-        query = _validated(CallsQuery, request.query_params.dict())
+        query = _query(CallsQuery, request)
         calls = selectors.calls_in_reach(caller_of(request), query.pop("level"))
         filters = {name: query[name] for name in query if name not in {"limit", "after"}}
         found = selectors.with_score(selectors.narrowed(calls, **filters))
@@ -54,7 +56,7 @@ class CallView(APIView):
     @extend_schema(parameters=[LevelQuery], responses=CallSerializer)
     def get(self, request: Request, call_id: UUID) -> Response:
         """The call, with its newest rating."""
-        query = _validated(LevelQuery, request.query_params.dict())
+        query = _query(LevelQuery, request)
         calls = selectors.calls_in_reach(caller_of(request), query["level"])
         call = selectors.with_score(calls).filter(id=call_id).first()
         if call is None:
@@ -70,7 +72,7 @@ class RatingsView(APIView):
     @extend_schema(request=RatingInput, responses={201: RatingSerializer})
     def post(self, request: Request) -> Response:
         """Rate an answered call of this scope; its newest rating counts."""
-        given = _validated(RatingInput, request.data)
+        given = validated(RatingInput, request)
         caller = caller_of(request)
         rating = services.rate(scope_id=caller.scope.id, created_by=caller.user, **given)
         return Response(RatingSerializer(rating).data, status=201)
@@ -84,7 +86,7 @@ class StatsView(APIView):
     @extend_schema(parameters=[StatsQuery], responses=StatsSerializer)
     def get(self, request: Request) -> Response:
         """Calls, errors, tokens and latency, by model and by operation; 30 days unless told."""
-        query = _validated(StatsQuery, request.query_params.dict())
+        query = _query(StatsQuery, request)
         level = query.pop("level")
         until = query.setdefault("until", None)
         since = query.setdefault("since", _start_of_period(until or timezone.now()))
@@ -98,8 +100,8 @@ def _start_of_period(end: datetime) -> datetime:
     return max(end, selectors.EPOCH + STATS_PERIOD) - STATS_PERIOD
 
 
-def _validated(form: type[StrictSerializer], given: Any) -> dict[str, Any]:
-    serializer = form(data=given)
+def _query(form: type[StrictSerializer], request: Request) -> dict[str, Any]:
+    serializer = form(data=request.query_params.dict())
     serializer.is_valid(raise_exception=True)
     return dict(serializer.validated_data)
 

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from journal.models import Call, Rating
-from tests.journal.conftest import NOON
+from tests.journal.support import NOON
 
 pytestmark = pytest.mark.django_db
 
@@ -77,10 +77,10 @@ def test_a_filter_narrows_the_list(admin_client, alice, journaled, query, column
 
 
 def test_a_search_finds_a_call_and_what_belongs_to_a_scope_or_a_tenant(
-    admin_client, alice, aaron, bob, journaled
+    admin_client, alice, bob, charlie, journaled
 ):
-    mine, his = journaled(alice, trace_id="t"), journaled(aaron)
-    journaled(bob, trace_id="t")
+    mine, his = journaled(alice, trace_id="t"), journaled(bob)
+    journaled(charlie, trace_id="t")
     assert shown(admin_client, q=str(mine.id)) == [mine.id]
     assert shown(admin_client, q=str(alice.scope.id)) == [mine.id]
     assert shown(admin_client, q=str(alice.scope.tenant_id)) == [his.id, mine.id]
@@ -95,7 +95,7 @@ def test_a_search_for_something_else_finds_nothing(admin_client, alice, journale
 
 def test_the_list_says_whose_call_it_was(admin_client, alice, journaled):
     journaled(alice)
-    assert "acme: alice@acme.test" in page(admin_client).content.decode()
+    assert "acme: alice" in page(admin_client).content.decode()
 
 
 def test_a_trace_leads_to_its_calls_and_is_only_text(admin_client, alice, journaled):

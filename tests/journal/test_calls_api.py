@@ -9,15 +9,14 @@ from django.test.utils import CaptureQueriesContext
 
 from journal.models import Rating
 from tenants.roles import ADMIN, ALL, JOURNAL_READ
+from tests.journal.support import NOON, client_of
 
 pytestmark = pytest.mark.django_db
-
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
 def api(alice):
-    return alice.client()
+    return client_of(alice)
 
 
 def listed(client, **query):
@@ -212,21 +211,23 @@ class TestAPeriod:
 
 
 class TestTheLevel:
-    def test_is_the_callers_own_scope(self, alice, aaron, journaled):
-        mine, _ = journaled(alice), journaled(aaron)
-        assert listed(alice.client()) == [str(mine.id)]
+    def test_is_the_callers_own_scope(self, alice, bob, journaled):
+        mine, _ = journaled(alice), journaled(bob)
+        assert listed(client_of(alice)) == [str(mine.id)]
 
-    def test_tenant_holds_all_its_scopes(self, alice, aaron, bob, journaled):
-        calls = [journaled(aaron), journaled(alice)]
-        journaled(bob)
-        assert listed(alice.client(), level="tenant") == ids(reversed(calls))
-        answer = alice.client().get(f"/api/v1/calls/{calls[0].id}", {"level": "tenant"})
+    def test_tenant_holds_all_its_scopes(self, alice, bob, charlie, journaled):
+        calls = [journaled(bob), journaled(alice)]
+        journaled(charlie)
+        assert listed(client_of(alice), level="tenant") == ids(reversed(calls))
+        answer = client_of(alice).get(f"/api/v1/calls/{calls[0].id}", {"level": "tenant"})
         assert answer.status_code == 200
 
     @pytest.mark.parametrize("path", ["calls", "calls/{id}", "stats"])
-    def test_tenant_needs_the_permission_admin(self, alice, aaron, journaled, path):
+    def test_tenant_needs_the_permission_admin(self, alice, bob, journaled, path):
         url = f"/api/v1/{path.format(id=journaled(alice).id)}"
-        everything_else = alice.client(*(ALL - {ADMIN}))
+        everything_else = client_of(alice, *(ALL - {ADMIN}))
         assert everything_else.get(url, {"level": "tenant"}).status_code == 403
-        assert aaron.client().get(url, {"level": "tenant"}).status_code == 403
-        assert alice.client(ADMIN, JOURNAL_READ).get(url, {"level": "tenant"}).status_code == 200
+        assert client_of(bob).get(url, {"level": "tenant"}).status_code == 403
+        assert (
+            client_of(alice, ADMIN, JOURNAL_READ).get(url, {"level": "tenant"}).status_code == 200
+        )

@@ -6,6 +6,7 @@ from rest_framework.test import APIClient
 from journal.models import Rating
 from journal.urls import urlpatterns
 from tenants.roles import CHAT_WRITE, JOURNAL_READ, RUNS_READ, RUNS_WRITE
+from tests.journal.support import client_of
 
 pytestmark = pytest.mark.django_db
 
@@ -54,13 +55,13 @@ def test_the_table_names_every_route():
 
 
 def test_the_owner_gets_what_the_intruder_is_denied(request_with_alices_ids, alice):
-    answer = request_with_alices_ids(alice.client())
+    answer = request_with_alices_ids(client_of(alice))
     assert answer.status_code in {200, 201}
     assert b"alices-" in answer.content or answer.json().get("object") in {"rating", "list"}
 
 
-def test_another_tenant_learns_and_changes_nothing(request_with_alices_ids, bob):
-    answer = request_with_alices_ids(bob.client())
+def test_another_tenant_learns_and_changes_nothing(request_with_alices_ids, charlie):
+    answer = request_with_alices_ids(client_of(charlie))
     body = answer.json()
     if answer.status_code == 200:
         assert body.get("data", []) == []
@@ -71,8 +72,8 @@ def test_another_tenant_learns_and_changes_nothing(request_with_alices_ids, bob)
     assert not Rating.objects.exists()
 
 
-def test_a_colleague_learns_and_changes_nothing(request_with_alices_ids, aaron):
-    answer = request_with_alices_ids(aaron.client())
+def test_a_colleague_learns_and_changes_nothing(request_with_alices_ids, bob):
+    answer = request_with_alices_ids(client_of(bob))
     assert answer.status_code in {200, 403, 404}
     assert b"alices-" not in answer.content
     assert answer.json().get("totals", {"calls": 0})["calls"] == 0
@@ -87,5 +88,5 @@ def test_a_token_without_the_permission_is_refused(request_with_alices_ids, alic
     other = {JOURNAL_READ, CHAT_WRITE, RUNS_READ, RUNS_WRITE} - {
         NEEDED[request_with_alices_ids.method]
     }
-    assert request_with_alices_ids(alice.client(*other)).status_code == 403
+    assert request_with_alices_ids(client_of(alice, *other)).status_code == 403
     assert not Rating.objects.exists()

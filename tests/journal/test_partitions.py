@@ -76,8 +76,8 @@ def test_a_scopes_page_reads_one_index_of_one_partition(index, filters):
     assert "Sort" not in plan.split("SubPlan")[0]
 
 
-def test_partitioning_keeps_rows_in_both_directions(alice, bob, journaled):
-    calls = {journaled(alice).id, journaled(bob).id}
+def test_partitioning_keeps_rows_in_both_directions(alice, charlie, journaled):
+    calls = {journaled(alice).id, journaled(charlie).id}
     execute("ALTER TABLE journal_rating DROP CONSTRAINT rating_of_call_in_scope")
     operation = PartitionByHash("Call", column="scope_id", partitions=16)
     state = MigrationLoader(connection).project_state(("journal", "0001_calls_and_ratings"))
@@ -102,11 +102,11 @@ def test_the_database_refuses_to_change_a_closed_call(alice, journaled, status):
         Call.objects.filter(id=call.id).update(latency_ms=1)
 
 
-def test_the_database_refuses_a_rating_from_another_scope(alice, bob, journaled):
+def test_the_database_refuses_a_rating_from_another_scope(alice, charlie, journaled):
     call = journaled(alice)
     with pytest.raises(IntegrityError, match="rating_of_call_in_scope"), transaction.atomic():
         Rating.objects.create(
-            call=call, scope_id=bob.scope.id, tenant_id=bob.scope.tenant_id, score=0.0
+            call=call, scope_id=charlie.scope.id, tenant_id=charlie.scope.tenant_id, score=0.0
         )
 
 

@@ -7,13 +7,14 @@ import pytest
 
 from journal.models import Rating
 from tenants.roles import JOURNAL_READ
+from tests.journal.support import client_of
 
 pytestmark = pytest.mark.django_db
 
 
 def rate(person, body):
     content = json.dumps(body)  # with escapes: half a surrogate pair has no UTF-8
-    return person.client().post("/api/v1/ratings", content, content_type="application/json")
+    return client_of(person).post("/api/v1/ratings", content, content_type="application/json")
 
 
 def test_a_call_is_rated_by_its_id(alice, journaled):
@@ -44,7 +45,7 @@ def test_ratings_add_up_and_the_newest_counts(alice, journaled):
     for score in (0, 1, 0.5):
         rate(alice, {"call_id": str(call.id), "score": score})
     assert Rating.objects.count() == 3
-    assert alice.client().get(f"/api/v1/calls/{call.id}").json()["score"] == 0.5
+    assert client_of(alice).get(f"/api/v1/calls/{call.id}").json()["score"] == 0.5
 
 
 @pytest.mark.parametrize("score", [-0.1, 1.1, "NaN", "0.5", True, None, []])
@@ -86,12 +87,12 @@ def test_a_failed_call_has_no_answer_to_rate(alice, journaled):
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "unknown_call")
 
 
-def test_the_whole_tenants_reader_still_rates_only_the_own_scope(alice, aaron, journaled):
-    call = journaled(aaron)
+def test_the_whole_tenants_reader_still_rates_only_the_own_scope(alice, bob, journaled):
+    call = journaled(bob)
     assert rate(alice, {"call_id": str(call.id), "score": 0.5}).status_code == 404
 
 
 def test_reading_alone_is_not_enough(alice, journaled):
     body = {"call_id": str(journaled(alice).id), "score": 0.5}
-    answer = alice.client(JOURNAL_READ).post("/api/v1/ratings", body, format="json")
+    answer = client_of(alice, JOURNAL_READ).post("/api/v1/ratings", body, format="json")
     assert answer.status_code == 403

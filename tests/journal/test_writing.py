@@ -64,9 +64,9 @@ class TestTheRow:
         with django_assert_num_queries(1):
             write_outcome(call=row_of(call))
 
-    def test_is_not_closed_by_a_call_of_another_scope(self, call, bob):
+    def test_is_not_closed_by_a_call_of_another_scope(self, call, charlie):
         write_intent(call=row_of(call))
-        write_outcome(call=row_of(replace(call, scope=str(bob.scope.id))))
+        write_outcome(call=row_of(replace(call, scope=str(charlie.scope.id))))
         assert Row.objects.get(id=call.id, scope_id=call.scope).status == "started"
 
 
