@@ -98,6 +98,12 @@ DJANGO: dict[type[BaseException], tuple[int, str, str]] = {
     django_errors.SuspiciousOperation: (400, "bad_request", "The request cannot be read."),
 }
 
+# DRF's own sentences for these quote what was sent, which may be a secret.
+UNQUOTED = {
+    "invalid_choice": "Not one of the values allowed here.",
+    "does_not_exist": "No such object.",
+}
+
 
 def exception_handler(exc: Exception, context: Mapping[str, Any]) -> Response | None:
     """DRF's hook. None means a 500 of Django's, which logs the traceback."""
@@ -157,8 +163,9 @@ def body_of(problem: Problem, request: object) -> dict[str, dict[str, str | None
 
 def _rest_problem(exc: rest_errors.APIException) -> Problem:
     param, detail = _first_detail(exc.detail)
+    message = UNQUOTED.get(str(detail.code), str(detail))
     wait: float | None = getattr(exc, "wait", None)  # of Throttled
-    return Problem(exc.status_code, str(detail.code), str(detail), param or None, wait)
+    return Problem(exc.status_code, str(detail.code), message, param or None, wait)
 
 
 def _first_detail(detail: Any) -> tuple[str, rest_errors.ErrorDetail]:
