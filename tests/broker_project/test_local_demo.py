@@ -14,6 +14,7 @@ from urllib.request import urlopen
 import pytest
 
 from broker_project.local.services import stop_services
+from tests.support.model_server import ModelServer, fail
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-m", "broker_project.local.demo"]
@@ -85,9 +86,11 @@ def test_it_plays_again_on_the_data_of_the_last_time(settings: dict[str, str]) -
     assert "6 * 7 = 42" in result.stdout
 
 
-def test_a_model_that_is_out_of_reach_is_no_success(settings: dict[str, str]) -> None:
-    there_is_none = {"DEMO_PROVIDER": "", "DEMO_BASE_URL": f"{NO_WEATHER}/v1", "DEMO_MODEL": "m"}
-    result = play_once(settings, **there_is_none)
+def test_a_model_that_refuses_is_no_success(settings: dict[str, str]) -> None:
+    with ModelServer() as server:
+        server.answer_with(lambda _request: fail(400, "no such tool format"))
+        named = {"DEMO_PROVIDER": "", "DEMO_BASE_URL": server.base_url, "DEMO_MODEL": "m"}
+        result = play_once(settings, **named)
 
     assert result.returncode == 1
     assert "Run failed" in result.stdout
@@ -100,10 +103,7 @@ def test_an_option_that_makes_no_sense_is_explained(settings: dict[str, str]) ->
     assert "DEMO_PROVIDER=pigeon is not known" in result.stdout
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_stays_up_for_a_look_around_until_it_is_ended(
-    settings: dict[str, str], number: signal.Signals
-) -> None:
+def test_it_stays_up_for_a_look_around_until_ctrl_c(settings: dict[str, str]) -> None:
     with subprocess.Popen(
         COMMAND, cwd=ROOT, env=settings, text=True, stdout=subprocess.PIPE
     ) as process:
@@ -117,7 +117,7 @@ def test_it_stays_up_for_a_look_around_until_it_is_ended(
         assert admin, seen
         with urlopen(admin[1], timeout=10) as response:  # noqa: S310
             assert "Log in" in response.read().decode()
-        process.send_signal(number)
+        process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0
 
     with pytest.raises(OSError, match="refused"):
