@@ -4,16 +4,11 @@
 import os
 import sys
 
+from django.core.management import execute_from_command_line
 
-def main() -> None:
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "broker_project.settings")
-    from broker_project.local.services import provide_services
-
-    provide_services()
-    from django.core.management import execute_from_command_line
-
-    execute_from_command_line(sys.argv)
-
+from broker_project.local.services import provide_services
 
 if __name__ == "__main__":
-    main()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "broker_project.settings")
+    provide_services()
+    execute_from_command_line(sys.argv)
