@@ -95,9 +95,7 @@ def values():
 @pytest.fixture
 def stored(db):
     """Five tenants with a key each, and the token of the first."""
-    tokens = [
-        json.loads(make(f"t{n}", "--json", owner=f"p{n}@t.example"))["token"] for n in range(5)
-    ]
+    made = [json.loads(make(f"t{n}", "--json", owner=f"p{n}@t.example")) for n in range(5)]
     for scope in Scope.objects.filter(kind="shared"):
         add_key(scope=scope, ref="A_KEY", value=Secret(VALUE))
     return made[0]["token"]
