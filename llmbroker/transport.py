@@ -7,8 +7,6 @@ the key along.
 
 from __future__ import annotations
 
-import asyncio
-import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,12 +15,11 @@ from typing import Any
 
 import aiohttp
 
+from llmbroker.per_loop import PerLoop
 from llmbroker.wire.failure import ExchangeError, Failure, FailureKind
 from llmbroker.wire.request import Request
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
-
-_ABANDONED: list[object] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +79,7 @@ class Transport:
     ) -> None:
         """``resolver`` replaces the system's, to refuse addresses that must not be reached."""
         self.timeouts = timeouts or Timeouts()
-        self._resolver = resolver
-        self._home: tuple[int, asyncio.AbstractEventLoop] | None = None
-        self._life: AsyncGenerator[_Sessions, None] | None = None
-        self._sessions: _Sessions
+        self._sessions = PerLoop(lambda: _open_sessions(resolver))
 
     async def post(self, request: Request, *, timeout: float | None = None) -> Answer:
         """Send ``request`` and read the whole answer within ``timeout`` seconds.
@@ -111,9 +105,7 @@ class Transport:
 
     async def aclose(self) -> None:
         """Close all connections."""
-        life, self._life, self._home = self._life, None, None
-        if life is not None:
-            await life.aclose()
+        await self._sessions.aclose()
 
     async def _send(
         self, request: Request, limits: aiohttp.ClientTimeout
@@ -122,7 +114,7 @@ class Transport:
 
         Servers close idle connections at any moment, so such a death says nothing about them.
         """
-        sessions = await self._here()
+        sessions = await self._sessions.get()
         seen = SimpleNamespace(reused=False)
         response = await _post(sessions.pooled, request, limits, seen)
         if isinstance(response, Failure) and seen.reused and response.kind in _DEAD_CONNECTION:
@@ -138,18 +130,6 @@ class Transport:
             total=total,
             sock_connect=min(times.connect, total),
         )
-
-    async def _here(self) -> _Sessions:
-        """The sessions of this process's running loop: connections cannot move to another."""
-        home = (os.getpid(), asyncio.get_running_loop())
-        if home != self._home:
-            if self._life is not None and self._life.ag_frame is not None:
-                # The parent of a fork shares these sockets: even closing would disturb it.
-                _ABANDONED.append(self._life)
-            self._life = _open_sessions(self._resolver)
-            self._sessions = await anext(self._life)
-            self._home = home
-        return self._sessions
 
 
 class _Sessions:
@@ -174,8 +154,6 @@ class _Sessions:
 async def _open_sessions(
     resolver: aiohttp.abc.AbstractResolver | None,
 ) -> AsyncGenerator[_Sessions, None]:
-    """Sessions that live as long as this generator. An event loop closes the generators it has
-    started before it ends (``shutdown_asyncgens``), and so these connections with it."""
     sessions = _Sessions(resolver)
     try:
         yield sessions
