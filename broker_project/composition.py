@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
+
+from broker_project.shared_health import SharedHealth
 from llmbroker.catalog import pool
 from llmbroker.environment import environment_models
 
@@ -16,6 +19,7 @@ def broker_arguments() -> dict[str, Any]:
 
     common = [*environment_models(), *pool()]
     return {
+        "health": SharedHealth(settings.REDIS_URL),
         "registry": DjangoRegistry(common),
         "secrets": DjangoSecrets(),
         "store": DjangoStore(),

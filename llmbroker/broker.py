@@ -92,6 +92,7 @@ class AsyncBroker(AsyncCaller):
     async def aclose(self) -> None:
         """Finish what is still being journaled, and close all connections."""
         await self._parts.engine.drain()
+        await self._parts.engine.health.aclose()
         await self._parts.engine.transport.aclose()
 
     async def __aenter__(self) -> Self:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from llmbroker.models import ApiKey, Call, KeySource, LLMConfig, check_score
+from llmbroker.models import ApiKey, Call, CallStatus, KeySource, LLMConfig, check_score
 
 
 class InMemoryRegistry:
@@ -105,7 +105,10 @@ class InMemoryStore:
         return found
 
     def _keep(self, call: Call) -> None:
-        if call.id not in self._calls:
+        known = self._calls.get(call.id)
+        if known is not None and known.status is not CallStatus.STARTED:
+            return  # an outcome is final
+        if known is None:
             self._order.append(call.id)
             if len(self._order) > self._capacity:
                 oldest = self._order.popleft()

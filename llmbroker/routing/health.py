@@ -56,6 +56,10 @@ class Health(Protocol):
         """
         ...
 
+    async def aclose(self) -> None:
+        """Close what is open."""
+        ...
+
 
 def next_deadline(
     known: Cooldown | None, *, now: float, seconds: float, asked: float | None, jitter: float
@@ -119,6 +123,9 @@ class MemoryHealth:
             return False
         self._known[identity] = Cooldown(known.until, known.streak, now + lease)
         return True
+
+    async def aclose(self) -> None:
+        """See Health. There is nothing to close."""
 
     def _forget(self) -> None:
         horizon = self._clock() - FORGET_AFTER

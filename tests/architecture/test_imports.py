@@ -107,13 +107,9 @@ def test_the_engine_knows_no_framework() -> None:
         for name, targets in GRAPH.items()
         if name.startswith("llmbroker.")
         for target in targets
-        if target.split(".")[0] in FORBIDDEN_IN_ENGINE and name not in REDIS_MODULES
+        if target.split(".")[0] in FORBIDDEN_IN_ENGINE
     ]
     assert not wrong, "\n".join(wrong)
-
-
-# The shared health is optional and imported by nobody else in the engine.
-REDIS_MODULES = {"llmbroker.redis_health"}
 
 
 def test_adapters_are_imported_by_the_composition_only() -> None:
