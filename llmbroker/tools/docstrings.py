@@ -8,9 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-_REST = re.compile(
-    r"^\s*:(?:param|arg|argument|key|keyword|raises?|returns?)\b", re.MULTILINE
-)
+_REST = re.compile(r"^\s*:(?:param|arg|argument|key|keyword|raises?|returns?)\b", re.MULTILINE)
 _NUMPY = re.compile(r"^(\w[\w ]*)\n-{3,}\s*$", re.MULTILINE)
 _GOOGLE = re.compile(
     r"^(?:Args|Arguments|Parameters|Params|Attributes|Returns?|Yields?|Raises|Examples?|Notes?"
@@ -45,7 +43,7 @@ def parse(text: str) -> Documentation:
     except docstring_parser.ParseError:
         return Documentation(text.strip())
     return Documentation(
-        parsed.description or "",
+        (parsed.description or "").strip(),
         {
             each.arg_name.lstrip("*"): " ".join(each.description.split())
             for each in parsed.params
