@@ -17,6 +17,7 @@ LLMRequestError                        this one request could not be completed
 ├── LLMTimeoutError                    no answer in time
 ├── StreamInterruptedError             a stream died after its first content
 ├── MissingKeyError                    no key is stored for the model: nothing was sent
+├── KeyUnavailableError                a key is stored but cannot be read: nothing was sent
 ├── UnknownModelError                  no model of that name or alias
 └── ToolLoopLimitError                 the model still wanted tools after max_steps
 """
@@ -127,6 +128,10 @@ class StreamInterruptedError(LLMRequestError):
 
 class MissingKeyError(LLMRequestError):
     """The model's ``api_key_ref`` resolves to no key; nothing was sent."""
+
+
+class KeyUnavailableError(LLMRequestError):
+    """A key is stored but cannot be read. Nothing was sent, and no other payer was charged."""
 
 
 class UnknownModelError(LLMRequestError):

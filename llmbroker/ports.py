@@ -7,10 +7,11 @@ that has not still works.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
+from llmbroker.errors import KeyUnavailableError
 from llmbroker.models import ApiKey, Call, LLMConfig
 
 
@@ -46,7 +47,21 @@ class KeyChain(Secrets, Protocol):
     """Optional: several keys for one reference, each with whose it is."""
 
     async def keys(self, ref: str, *, scope: str | None) -> Sequence[ApiKey]:
-        """The keys ``scope`` may pay with for ``ref``, best first; empty if none."""
+        """The keys ``scope`` may pay with for ``ref``, best first; empty if none.
+
+        Raises KeyUnavailableError where there are keys and none can be read.
+        """
+        ...
+
+
+@runtime_checkable
+class KeyRing(KeyChain, Protocol):
+    """Optional: the keys for many references at once, for a store that is asked over a wire."""
+
+    async def keyring(
+        self, refs: Collection[str], *, scope: str | None
+    ) -> Mapping[str, Sequence[ApiKey] | KeyUnavailableError]:
+        """What ``keys`` gives or raises for each of ``refs``; one left out has no key."""
         ...
 
 

@@ -37,7 +37,13 @@ class Engine:
     secrets: Secrets
     clock: Callable[[], float] = time.time
     corrections: Corrections = field(default_factory=Corrections)
+    intents: IntentStore | None = field(init=False)
+    watch: KeyWatch | None = field(init=False)
     _running: set[asyncio.Task[Any]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.intents = self.store if isinstance(self.store, IntentStore) else None
+        self.watch = self.secrets if isinstance(self.secrets, KeyWatch) else None
 
     def track(self, task: asyncio.Task[Any]) -> None:
         """Keep ``task`` alive, and let ``drain`` wait for it."""
@@ -136,8 +142,8 @@ class Attempt:
 
     async def _begin(self) -> None:
         """Make the intent durable, before anything is sent."""
-        if isinstance(self._engine.store, IntentStore):
-            await self._engine.store.begin(self._row(CallStatus.STARTED))
+        if self._engine.intents is not None:
+            await self._engine.intents.begin(self._row(CallStatus.STARTED))
 
     def _request(self, *, stream: bool) -> Request:
         ask, config = self._ask, self.candidate.config
@@ -174,9 +180,9 @@ class Attempt:
         return datetime.fromtimestamp(until, UTC)
 
     async def _report_key(self, failure: Failure) -> None:
-        secrets = self._engine.secrets
-        if isinstance(secrets, KeyWatch) and self.candidate.key.id:
-            await secrets.key_refused(self.candidate.key, detail=failure.detail)
+        watch = self._engine.watch
+        if watch is not None and self.candidate.key.id:
+            await watch.key_refused(self.candidate.key, detail=failure.detail)
 
     def release(self) -> bool:
         """Give the slot back; whether it was still held."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from llmbroker.errors import NoLLMAvailableError
+from llmbroker.errors import KeyUnavailableError, NoLLMAvailableError
 from llmbroker.models import ApiKey, KeySource, LLMConfig
-from llmbroker.ports import KeyChain, Registry, ScopedRegistry, Secrets
+from llmbroker.ports import KeyChain, KeyRing, Registry, ScopedRegistry, Secrets
 from llmbroker.routing.candidates import NO_KEY, Candidate, CandidateCache
 
 
@@ -18,6 +18,7 @@ class Lineup:
     configs: list[LLMConfig]
     candidates: list[Candidate]
     missing: frozenset[str]
+    unavailable: tuple[KeyUnavailableError, ...] = ()
 
 
 class Pool:
@@ -26,27 +27,32 @@ class Pool:
     def __init__(self, registry: Registry, secrets: Secrets) -> None:
         self._registry = registry
         self._secrets = secrets
+        # Looked at once: isinstance with a protocol costs as much as the rest of a lineup.
+        self._chain = secrets if isinstance(secrets, KeyChain) else None
+        self._ring = secrets if isinstance(secrets, KeyRing) else None
+        self._scoped = registry if isinstance(registry, ScopedRegistry) else None
         self._cache = CandidateCache()
         self.disabled: set[str] = set()
 
     async def configs(self, scope: str | None) -> list[LLMConfig]:
         """All models that ``scope`` may call, whether there is a key for them or not."""
-        if scope is not None and isinstance(self._registry, ScopedRegistry):
-            return await self._registry.load_for(scope)
+        if scope is not None and self._scoped is not None:
+            return await self._scoped.load_for(scope)
         return await self._registry.load()
 
     async def lineup(self, scope: str | None) -> Lineup:
         """What ``scope`` can call now."""
         configs = await self.configs(scope)
-        by_ref: dict[str, Sequence[ApiKey]] = {}
+        refs = dict.fromkeys(config.api_key_ref for config in configs)
+        by_ref = await self._keyring(refs, scope)
         candidates: list[Candidate] = []
         for config in configs:
-            ref = config.api_key_ref
-            if ref not in by_ref:
-                by_ref[ref] = await self.keys(ref, scope=scope)
-            candidates += [self._cache.of(config, key) for key in by_ref[ref]]
-        missing = frozenset(ref for ref, keys in by_ref.items() if not keys)
-        return Lineup(configs, candidates, missing)
+            keys = by_ref.get(config.api_key_ref, ())
+            if not isinstance(keys, KeyUnavailableError):
+                candidates += [self._cache.of(config, key) for key in keys]
+        missing = frozenset(ref for ref in refs if not by_ref.get(ref))
+        broken = tuple(each for each in by_ref.values() if isinstance(each, KeyUnavailableError))
+        return Lineup(configs, candidates, missing, broken)
 
     async def usable(self, scope: str | None) -> list[Candidate]:
         """The candidates of ``scope`` that are not disabled.
@@ -56,6 +62,8 @@ class Pool:
         lineup = await self.lineup(scope)
         if not lineup.configs:
             raise NoLLMAvailableError("no model is configured", reason="empty_pool")
+        if not lineup.candidates and lineup.unavailable:
+            raise lineup.unavailable[0]
         if not lineup.candidates:
             refs = ", ".join(sorted(lineup.missing))
             raise NoLLMAvailableError(
@@ -72,8 +80,8 @@ class Pool:
         """The keys for ``ref`` that ``scope`` may pay with, best first."""
         if not ref:
             return [NO_KEY]
-        if isinstance(self._secrets, KeyChain):
-            return await self._secrets.keys(ref, scope=scope)
+        if self._chain is not None:
+            return await self._chain.keys(ref, scope=scope)
         own = f"{scope}/{ref}"
         for stored, source in ((own, KeySource.OWN), (ref, KeySource.INSTALLATION)):
             if stored is own and scope is None:
@@ -83,3 +91,18 @@ class Pool:
             except KeyError:
                 continue
         return []
+
+    async def _keyring(
+        self, refs: Collection[str], scope: str | None
+    ) -> Mapping[str, Sequence[ApiKey] | KeyUnavailableError]:
+        if self._ring is not None:
+            asked = [ref for ref in refs if ref]
+            found = await self._ring.keyring(asked, scope=scope) if asked else {}
+            return {**found, "": [NO_KEY]}
+        by_ref: dict[str, Sequence[ApiKey] | KeyUnavailableError] = {}
+        for ref in refs:
+            try:
+                by_ref[ref] = await self.keys(ref, scope=scope)
+            except KeyUnavailableError as error:
+                by_ref[ref] = error
+        return by_ref
