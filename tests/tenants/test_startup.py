@@ -24,10 +24,9 @@ def one_key(settings):
     settings.BROKER_ENCRYPTION_KEYS = OLD
 
 
-def faults():
-    return [
-        error.id for error in run_checks(databases=["default"]) if error.id.startswith("tenants")
-    ]
+def faults(databases=("default",)):
+    found = run_checks(databases=databases)
+    return [error.id for error in found if error.id.startswith("tenants")]
 
 
 def test_an_empty_database_takes_any_key(db):
