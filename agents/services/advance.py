@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from uuid import UUID
 
-from django.db import DatabaseError, close_old_connections
+from django.db import DatabaseError, connection
 
 from agents.models import Run, Step
 from agents.services.failures import failure, failure_of
@@ -74,7 +74,7 @@ def _work(run: Run, lease: Lease, broker: Broker, tools: ToolRegistry) -> Outcom
         if obstacle is not None:
             return obstacle
         reserve(lease, step)
-        close_old_connections()  # to the pool, while the call takes its time
+        _release_connection()
         if step.kind == Step.Kind.MODEL_CALL:
             _call_model(run, lease, step, position, broker)
         else:
@@ -84,7 +84,7 @@ def _work(run: Run, lease: Lease, broker: Broker, tools: ToolRegistry) -> Outcom
 
 def _call_model(run: Run, lease: Lease, step: Step, position: Position, broker: Broker) -> None:
     caller = broker.for_scope(str(run.scope_id))
-    close_old_connections()
+    _release_connection()
     reply = caller.chat(
         list(position.loop.messages),
         tools=position.loop.tools,
@@ -99,6 +99,12 @@ def _call_tool(lease: Lease, step: Step, position: Position, tools: ToolRegistry
     outcome = run_tool(call, tools)
     record_result(lease, step, outcome)
     position.loop.record(call, outcome.text)
+
+
+def _release_connection() -> None:
+    """Back to the pool, while a call takes its time; a caller's own transaction keeps it."""
+    if not connection.in_atomic_block:
+        connection.close()
 
 
 def _obstacle(step: Step, tools: ToolRegistry) -> Outcome | None:

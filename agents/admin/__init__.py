@@ -1,0 +1,5 @@
+"""The admin site's pages for agents and runs, for the people who run the installation."""
+
+from agents.admin import agents, runs
+
+__all__ = ["agents", "runs"]

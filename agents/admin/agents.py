@@ -1,0 +1,52 @@
+"""Agents of all tenants."""
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest
+
+from agents.models import Agent
+from agents.services.definitions import update_agent
+from agents.tool_registry import installed_tools
+from tenants.admin.base import ModelForm, ServiceAdmin
+
+if TYPE_CHECKING:
+    from django.forms import CheckboxSelectMultiple as UnfoldAdminCheckboxSelectMultipleWidget
+else:
+    from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
+
+
+class AgentForm(ModelForm):
+    """An agent, with its tools to tick."""
+
+    tools = forms.MultipleChoiceField(
+        choices=lambda: [(name, name) for name in installed_tools()],
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+        required=False,
+    )
+
+    class Meta:
+        model = Agent
+        fields = ("tenant", "slug", "name", "instructions", "tools", "max_steps", "operation")
+
+
+@admin.register(Agent)
+class AgentAdmin(ServiceAdmin):
+    """Agents. What a run was created with, no change here reaches."""
+
+    form = AgentForm
+    list_display = ("slug", "tenant", "name", "tools", "max_steps", "updated_at")
+    list_select_related = ("tenant",)
+    search_fields = ("slug", "name", "tenant__slug")
+    autocomplete_fields = ("tenant",)
+
+    def save_model(
+        self,
+        request: HttpRequest,  # noqa: ARG002 - Django's signature
+        obj: Agent,
+        form: Any,  # noqa: ARG002
+        change: bool,  # noqa: ARG002, FBT001
+    ) -> None:
+        """Save through the service, which checks the tools."""
+        update_agent(agent=obj, available=installed_tools(), values={})

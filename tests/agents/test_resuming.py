@@ -1,0 +1,222 @@
+"""A worker may die at any moment: the next one goes on from what is recorded."""
+
+from contextlib import contextmanager, suppress
+from dataclasses import fields
+
+import pytest
+from django.db import connection
+
+from agents.models import Run
+from agents.tool_registry import Effect, Tool, ToolRegistry
+from tests.agents.conftest import a_tool, summary, worker_dies
+from tests.support.model_server import ask, by_turn, say
+
+pytestmark = pytest.mark.django_db
+
+CONVERSATION = by_turn(
+    ask(("count", {"by": 1}), ("count", "[not an object]")),
+    ask(("count", {"by": 2}), ids=("call_1",)),  # as some servers do: the same id again
+    say("Counted."),
+)
+
+
+class Killed(BaseException):
+    """kill -9: no handler of the worker runs."""
+
+
+@contextmanager
+def killed_before_statement(number):
+    """The worker dies just before its ``number``-th statement reaches the database."""
+    seen = 0
+
+    def execute(execute, sql, params, many, context):
+        nonlocal seen
+        seen += 1
+        if seen == number:
+            raise Killed
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(execute), suppress(Killed):
+        yield
+
+
+@pytest.fixture
+def counted():
+    return []
+
+
+@pytest.fixture
+def counter(counted):
+    def count(by):
+        counted.append(by)
+        return f"counted {by}"
+
+    return ToolRegistry([a_tool("count", count)])
+
+
+@pytest.fixture
+def interrupted(start, advance, counter):
+    """``interrupted(number)``: a run whose worker died before that statement."""
+
+    def interrupted(number):
+        run = start(tools=["count"], available=counter)
+        with killed_before_statement(number):
+            advance(run, tools=counter)
+        worker_dies(run)
+        return run
+
+    return interrupted
+
+
+def the_whole_story(run):
+    assert run.status == "completed"
+    assert run.output_text == "Counted."
+    assert summary(run) == [
+        ("model_call", "tested", "completed"),
+        ("tool_call", "count", "completed"),
+        ("tool_call", "count", "failed"),
+        ("model_call", "tested", "completed"),
+        ("tool_call", "count", "completed"),
+        ("model_call", "tested", "completed"),
+    ]
+    assert [step.number for step in run.steps.all()] == list(range(1, 7))
+    first, refused, second = run.steps.filter(kind="tool_call")
+    assert (first.result, second.result) == ("counted 1", "counted 2")
+    assert "not valid JSON" in refused.result
+    assert run.usage["total_tokens"] == 45
+    kinds = list(run.events.values_list("type", flat=True))
+    assert kinds.count("run.completed") == 1
+    assert kinds.count("tool_call.output") == 3
+    return True
+
+
+def test_a_worker_killed_before_any_statement_leaves_a_run_that_ends_all_the_same(
+    model, advance, counter, counted, interrupted
+):
+    """Every statement of the whole run is a place to die at; at most one call is repeated."""
+    model.answer_with(CONVERSATION)
+    number, died = 0, True
+    while died:
+        number += 1
+        model.requests.clear()
+        counted.clear()
+        run = interrupted(number)
+        died = Run.objects.get(id=run.id).status != "completed"
+        run = advance(run, tools=counter)
+        assert the_whole_story(run), number
+        assert len(model.requests) <= 3 + died, number
+        assert len(counted) <= 2 + died, number
+        assert sorted(set(counted)) == [1, 2], number
+    assert number > 40
+
+
+def test_recorded_steps_are_reused_word_for_word(model, advance, counter, interrupted, counted):
+    model.answer_with(CONVERSATION)
+    run = interrupted(30)
+    recorded = list(run.steps.filter(status="completed").values())
+    assert recorded
+    counted.clear()
+    run = advance(run, tools=counter)
+    assert list(run.steps.values())[: len(recorded)] == recorded
+
+
+def test_the_model_sees_the_same_conversation_as_without_the_interruption(
+    model, start, advance, counter, interrupted
+):
+    model.answer_with(CONVERSATION)
+    advance(start(tools=["count"], available=counter), tools=counter)
+    undisturbed = model.requests[-1].messages
+    run = interrupted(30)
+    advance(run, tools=counter)
+    resumed = model.requests[-1].messages
+
+    def without_made_up_ids(messages):
+        return [
+            {
+                **message,
+                "tool_call_id": None,
+                "tool_calls": [{**call, "id": None} for call in message.get("tool_calls", ())],
+            }
+            for message in messages
+        ]
+
+    assert without_made_up_ids(resumed) == without_made_up_ids(undisturbed)
+
+
+class Deadly(Tool):
+    """A tool that is done when the worker dies, before it has recorded anything."""
+
+    def __call__(self, **arguments):
+        self.function(**arguments)
+        raise Killed
+
+
+@pytest.fixture
+def die_at(start, advance):
+    """``die_at("tool", function)``: a run whose worker died just after the tool had run."""
+
+    def die_at(name, function, **options):
+        tool = a_tool(name, function, **options)
+        deadly = ToolRegistry(
+            [Deadly(**{field.name: getattr(tool, field.name) for field in fields(tool)})]
+        )
+        run = start(tools=[name], available=deadly)
+        with pytest.raises(Killed):
+            advance(run, tools=deadly)
+        worker_dies(run)
+        return run, ToolRegistry([tool]), deadly
+
+    return die_at
+
+
+@pytest.mark.parametrize(
+    ("effect", "status", "times"),
+    [("pure", "completed", 2), ("idempotent", "completed", 2), ("once", "requires_action", 1)],
+)
+def test_a_tool_of_unknown_outcome_runs_again_only_if_that_is_harmless(
+    *, model, die_at, advance, effect, status, times
+):
+    paid = []
+
+    def pay(amount):
+        paid.append(amount)
+
+    model.answer_with(by_turn(ask(("pay", {"amount": 5})), say("Paid.")))
+    run, tools, _ = die_at("pay", pay, effect=Effect(effect))
+    run = advance(run, tools=tools)
+    assert (run.status, len(paid)) == (status, times)
+
+
+def test_a_once_tool_of_unknown_outcome_is_named_as_what_is_to_be_settled(
+    model, die_at, advance, api, alice
+):
+    model.answer_with(by_turn(ask(("pay", {"amount": 5})), say("Paid.")))
+    run, tools, _ = die_at("pay", lambda amount: "paid", effect=Effect.ONCE)
+    run = advance(run, tools=tools)
+    assert run.status == "requires_action"
+    assert run.lease_until is None
+    assert run.events.last().type == "run.requires_action"
+    shown = api(alice.token).get(f"/api/v1/runs/{run.id}").json()
+    assert shown["required_action"] == {
+        "type": "submit_tool_outputs",
+        "tool_calls": [
+            {"tool_call_id": "call_1", "name": "pay", "arguments": {"amount": 5}, "number": 2}
+        ],
+    }
+
+
+def test_a_step_that_takes_down_worker_after_worker_ends_the_run(model, die_at, advance):
+    model.answer_with(by_turn(ask(("poison", {})), say("Fine.")))
+    run, _, deadly = die_at("poison", lambda: "")
+    for _ in range(2):
+        with pytest.raises(Killed):
+            advance(run, tools=deadly)
+        worker_dies(run)
+    run = advance(run, tools=deadly)
+    assert run.status == "failed"
+    assert run.last_error == {
+        "code": "worker_lost",
+        "message": "The worker was lost 3 times during step 2.",
+    }
+    assert [step.status for step in run.steps.all()] == ["completed", "failed"]
+    assert len(model.requests) == 1
