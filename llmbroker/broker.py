@@ -70,7 +70,10 @@ class AsyncBroker(AsyncCaller):
             clock=clock,
         )
         router = Router(
-            pool, Ranking(quality if optimize else None), engine, hedge_after=hedge_after
+            pool,
+            Ranking(quality if optimize else None, engine.latency_of),
+            engine,
+            hedge_after=hedge_after,
         )
         declared = tuple(catalog_alias(each) if isinstance(each, str) else each for each in direct)
         super().__init__(Parts(pool, router, engine, quality, declared), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 
 from llmbroker.catalog import aliases
 from llmbroker.direct import AsyncDirectClient, Resolved
@@ -22,7 +22,7 @@ from llmbroker.models import (
 from llmbroker.quality import Quality
 from llmbroker.reply import AsyncReply
 from llmbroker.routing.attempt import Engine
-from llmbroker.routing.call import Ask
+from llmbroker.routing.call import Ask, Prefer
 from llmbroker.routing.pool import Pool
 from llmbroker.routing.router import Router
 from llmbroker.snapshot import ModelStats, Snapshot, snapshot_of, stats_of
@@ -71,6 +71,7 @@ class AsyncCaller:
         fastest_of: int | None = None,
         response_format: Mapping[str, Any] | None = None,
         params: Mapping[str, object] | None = None,
+        prefer: Prefer = "quality",
     ) -> AsyncReply:
         """One whole reply by the best model that can give it now.
 
@@ -78,6 +79,7 @@ class AsyncCaller:
         number bounds queueing and answer together. ``fastest_of`` models race.
         ``operation`` names the task, so that ratings of it teach the order for it; one
         ``trace_id`` ties calls together in the journal. ``params`` go into the request.
+        ``prefer`` is what decides the order: expected quality, latency, or cost.
         Raises LLMRequestError; ValueError for arguments that make no sense.
         """
         ask = self._ask(
@@ -88,6 +90,7 @@ class AsyncCaller:
             wait=wait,
             fastest_of=fastest_of,
             params=_with_format(params, response_format),
+            prefer=prefer,
         )
         attempt, completion = await self._parts.router.answer(ask)
         return AsyncReply(
@@ -117,6 +120,7 @@ class AsyncCaller:
         fastest_of: int | None = None,
         response_format: Mapping[str, Any] | None = None,
         params: Mapping[str, object] | None = None,
+        prefer: Prefer = "quality",
     ) -> AsyncStream:
         """A reply as it arrives: exactly one of ``prompt`` and ``messages``.
 
@@ -133,6 +137,8 @@ class AsyncCaller:
             wait=wait,
             fastest_of=fastest_of,
             params=_with_format(params, response_format),
+            prefer=prefer,
+            stream=True,
         )
         router = self._parts.router
         return AsyncStream(lambda: router.stream(ask), self._rate, operation)
@@ -234,6 +240,8 @@ class AsyncCaller:
         wait: float | None,
         fastest_of: int | None,
         params: Mapping[str, object] | None,
+        prefer: Prefer,
+        stream: bool = False,
     ) -> Ask:
         if not messages or not all(isinstance(each, dict) for each in messages):
             raise ValueError("messages is a list of at least one {'role': …, 'content': …}")
@@ -241,9 +249,22 @@ class AsyncCaller:
             raise ValueError(f"wait is a number of seconds, 0 or more, or None; got {wait}")
         if fastest_of is not None and fastest_of < 1:
             raise ValueError(f"fastest_of is at least 1, got {fastest_of}")
+        if prefer not in get_args(Prefer):
+            raise ValueError(f"prefer is one of {', '.join(get_args(Prefer))}; got {prefer!r}")
         check_params(params or {})
         check_tool_choice(tools, params)
-        return Ask(messages, tools, params, operation, trace_id, self._scope, wait, fastest_of or 1)
+        return Ask(
+            messages=messages,
+            tools=tools,
+            params=params,
+            operation=operation,
+            trace_id=trace_id,
+            scope=self._scope,
+            wait=wait,
+            fastest_of=fastest_of or 1,
+            prefer=prefer,
+            stream=stream,
+        )
 
 
 def _with_format(

@@ -13,6 +13,7 @@ from llmbroker.direct import AsyncDirectClient
 from llmbroker.loop_thread import LoopThread
 from llmbroker.models import Call, Completion, Message, ToolSchema, Usage
 from llmbroker.reply import AsyncReply, DirectResult, Reply
+from llmbroker.routing.call import Prefer
 from llmbroker.snapshot import ModelStats, Snapshot
 from llmbroker.stream import AsyncStream
 from llmbroker.wire.deltas import Delta
@@ -45,6 +46,7 @@ class Caller:
         fastest_of: int | None = None,
         response_format: Mapping[str, Any] | None = None,
         params: Mapping[str, object] | None = None,
+        prefer: Prefer = "quality",
     ) -> Reply:
         """See AsyncCaller.chat."""
         work = self._caller.chat(
@@ -56,6 +58,7 @@ class Caller:
             fastest_of=fastest_of,
             response_format=response_format,
             params=params,
+            prefer=prefer,
         )
         return self._reply(self._loop.run(work))
 

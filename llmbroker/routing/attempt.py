@@ -13,6 +13,7 @@ from typing import Any
 from uuid_utils import uuid7
 
 from llmbroker.exchange import Exchange, Source
+from llmbroker.latency import Latency
 from llmbroker.models import Call, CallStatus, Completion
 from llmbroker.ports import IntentStore, KeyWatch, Secrets, Store
 from llmbroker.routing.call import Ask
@@ -36,6 +37,8 @@ class Engine:
     slots: Slots
     secrets: Secrets
     clock: Callable[[], float] = time.time
+    latency: Latency = field(default_factory=Latency)
+    first_token: Latency = field(default_factory=Latency)
     corrections: Corrections = field(default_factory=Corrections)
     intents: IntentStore | None = field(init=False)
     watch: KeyWatch | None = field(init=False)
@@ -44,6 +47,10 @@ class Engine:
     def __post_init__(self) -> None:
         self.intents = self.store if isinstance(self.store, IntentStore) else None
         self.watch = self.secrets if isinstance(self.secrets, KeyWatch) else None
+
+    def latency_of(self, ask: Ask) -> Latency:
+        """How long models take until such a call shows something: whole, or its first token."""
+        return self.first_token if ask.stream else self.latency
 
     def track(self, task: asyncio.Task[Any]) -> None:
         """Keep ``task`` alive, and let ``drain`` wait for it."""
@@ -78,7 +85,6 @@ class Attempt:
         self._known = known
         self._started = engine.clock()
         self._first_token: float | None = None
-        self._streamed = False
         self._settled = False
 
     async def answer(self, timeout: float | None) -> Completion:
@@ -92,7 +98,6 @@ class Attempt:
 
     async def open(self, connection: AsyncExitStack, timeout: float | None) -> Source:
         """Ask and wait for the first content; the rest is read from the source."""
-        self._streamed = True
         await self._begin()
         source = await self._exchange.open(
             self._request(stream=True), connection, timeout=timeout, max_tokens=self._max_tokens
@@ -108,6 +113,7 @@ class Attempt:
             usage=completion.usage,
             model_answered=completion.model_answered,
         )
+        self._engine.latency_of(self._ask).observe(self.candidate.name, self._seconds)
         if self._known:
             await self._engine.health.clear(sorted(self._known))
         await self._settle(row)
@@ -115,12 +121,16 @@ class Attempt:
     async def fail(self, failure: Failure, *, budget_spent: bool = False) -> None:
         """Judge ``failure``: cool what it says, journal it.
 
-        With ``budget_spent`` the caller's own time ran out, which proves nothing about the
-        model: nothing is cooled.
+        With ``budget_spent`` the caller's own time ran out, which proves nothing against the
+        model: nothing is cooled, but it counts as slow.
         """
         verdict = VERDICTS[failure.kind]
         cooled = None
-        if not budget_spent:
+        if budget_spent:
+            self._engine.latency_of(self._ask).observe_at_least(
+                self.candidate.name, max(self._seconds, self._ask.wait or 0.0)
+            )
+        else:
             self._engine.corrections.learn(self.candidate.config, failure)
             cooled = await self._cool(failure)
             if failure.kind is FailureKind.KEY_REFUSED:
@@ -184,6 +194,10 @@ class Attempt:
         if watch is not None and self.candidate.key.id:
             await watch.key_refused(self.candidate.key, detail=failure.detail)
 
+    @property
+    def _seconds(self) -> float:
+        return (self._first_token or self._engine.clock()) - self._started
+
     def release(self) -> bool:
         """Give the slot back; whether it was still held."""
         if self._settled:
@@ -214,5 +228,5 @@ class Attempt:
             key_id=candidate.key.id or None,
             key_source=candidate.key.source if candidate.key.id else None,
             first_token_ms=None if first is None else round((first - started) * 1000),
-            streamed=self._streamed,
+            streamed=ask.stream,
         )

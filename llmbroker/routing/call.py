@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from llmbroker.errors import LLMRequestError, NoLLMAvailableError
 from llmbroker.models import Message, ToolSchema
 from llmbroker.routing.candidates import Candidate
 from llmbroker.routing.verdict import VERDICTS, Next
 from llmbroker.wire.failure import Failure, FailureKind
+
+Prefer = Literal["quality", "latency", "cost"]
+"""What decides the order in which models are tried."""
 
 MAX_ATTEMPTS = 8
 """Requests that one call may cost in all, however many models the pool has."""
@@ -31,6 +35,8 @@ class Ask:
     scope: str | None = None
     wait: float | None = None
     fastest_of: int = 1
+    prefer: Prefer = "quality"
+    stream: bool = False
 
 
 @dataclass(slots=True)

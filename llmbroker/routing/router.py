@@ -138,7 +138,7 @@ class Router:
     ) -> tuple[Attempt, Produced] | None:
         """Run ``lanes`` and, when they are slow, one more; the first to produce wins."""
         running = {self._spawn(trip, lane, produce): lane for lane in lanes}
-        patience = self._hedge_after
+        patience = self._patience(trip.ask, lanes[0])
         winner: tuple[Attempt, Produced] | None = None
         try:
             while running and winner is None:
@@ -165,6 +165,13 @@ class Router:
                 lane.superseded = winner is not None
                 self._dismiss(task)
         return winner
+
+    def _patience(self, ask: Ask, lane: Attempt) -> float | None:
+        """Seconds until another candidate is started beside ``lane``: never, if so set, and
+        later for a model that always takes longer."""
+        if self._hedge_after is None:
+            return None
+        return max(self._hedge_after, self._engine.latency_of(ask).unusual(lane.candidate.name))
 
     def _dismiss(self, task: asyncio.Task[Produced | Failure]) -> None:
         """Take a loser off its provider at once; it is journaled beside the winner's answer."""
