@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LONGEST_MESSAGE = 500
+UNREADABLE = "The request cannot be read."
+NO_COMPLETION = "The provider's answer is no chat completion."
 
 TYPE_OF_STATUS = {
     401: "authentication_error",
@@ -57,11 +59,15 @@ APPLICATION_STATUS: dict[type[BaseException], int] = {
     app_errors.NotFound: 404,
     app_errors.Conflict: 409,
     app_errors.SecretUnavailable: 503,
-    app_errors.ApplicationError: 400,
 }
 
-# A text here replaces the exception's own, which may quote what a provider sent back.
-ENGINE: dict[type[BaseException], tuple[int, str, str | None]] = {
+# Status, code, and a text that replaces the exception's own, which may quote what was received.
+OTHERS: dict[type[BaseException], tuple[int, str, str | None]] = {
+    Http404: (404, "not_found", "No such object or page."),
+    django_errors.PermissionDenied: (403, "permission_denied", "You may not do this."),
+    django_errors.RequestDataTooBig: (413, "body_too_large", "The body is too large."),
+    django_errors.BadRequest: (400, "bad_request", UNREADABLE),
+    django_errors.SuspiciousOperation: (400, "bad_request", UNREADABLE),
     llm_errors.NoLLMAvailableError: (503, "no_llm_available", None),
     llm_errors.RateLimitError: (429, "rate_limited", "The provider has no capacity now."),
     llm_errors.AuthError: (502, "provider_key_refused", "The provider refused the key."),
@@ -69,33 +75,18 @@ ENGINE: dict[type[BaseException], tuple[int, str, str | None]] = {
     llm_errors.ContentPolicyError: (400, "content_policy_violation", None),
     llm_errors.RequestRefusedError: (400, "request_refused", None),
     llm_errors.ProviderError: (502, "provider_error", "The provider failed."),
-    llm_errors.InvalidProviderResponseError: (
-        502,
-        "invalid_provider_response",
-        "The provider's answer is no chat completion.",
-    ),
-    llm_errors.ConnectionFailedError: (
-        502,
-        "connection_failed",
-        "The provider could not be reached.",
-    ),
+    llm_errors.InvalidProviderResponseError: (502, "invalid_provider_response", NO_COMPLETION),
+    llm_errors.ConnectionFailedError: (502, "connection_failed", "The provider is out of reach."),
     llm_errors.LLMTimeoutError: (504, "timeout", "The provider did not answer in time."),
     llm_errors.StreamInterruptedError: (502, "stream_interrupted", "The answer broke off."),
     llm_errors.MissingKeyError: (400, "missing_key", None),
+    llm_errors.KeyUnavailableError: (503, "secret_unavailable", "A stored key cannot be read."),
     llm_errors.UnknownModelError: (404, "model_not_found", None),
     llm_errors.ToolLoopLimitError: (400, "max_steps", None),
     llm_errors.LLMRequestError: (502, "llm_request_failed", "The request could not be completed."),
     llm_errors.UnknownCallError: (404, "unknown_call", None),
     llm_errors.EmptyRegistryError: (503, "no_models", "No model is configured."),
     llm_errors.LLMBrokerError: (503, "broker_unavailable", "The broker is not ready."),
-}
-
-DJANGO: dict[type[BaseException], tuple[int, str, str]] = {
-    Http404: (404, "not_found", "No such object or page."),
-    django_errors.PermissionDenied: (403, "permission_denied", "You may not do this."),
-    django_errors.RequestDataTooBig: (413, "body_too_large", "The body is too large."),
-    django_errors.BadRequest: (400, "bad_request", "The request cannot be read."),
-    django_errors.SuspiciousOperation: (400, "bad_request", "The request cannot be read."),
 }
 
 # DRF's own sentences for these quote what was sent, which may be a secret.
@@ -123,11 +114,6 @@ def not_found(request: HttpRequest, exception: Exception) -> JsonResponse:  # no
     return _json(Problem(404, "not_found", "No such page."), request)
 
 
-def bad_request(request: HttpRequest, exception: Exception) -> JsonResponse:  # noqa: ARG001
-    """Django's handler400."""
-    return _json(Problem(400, "bad_request", "The request cannot be read."), request)
-
-
 def server_error(request: HttpRequest) -> JsonResponse:
     """Django's handler500."""
     return _json(Problem(500, "internal_error", "Something went wrong on our side."), request)
@@ -140,9 +126,7 @@ def problem_of(exc: BaseException) -> Problem | None:
         return Problem(status, exc.code, exc.message, exc.param)
     if isinstance(exc, rest_errors.APIException):
         return _rest_problem(exc)
-    if row := _nearest(DJANGO, exc):
-        return Problem(*row)
-    if entry := _nearest(ENGINE, exc):
+    if entry := _nearest(OTHERS, exc):
         status, code, text = entry
         return Problem(status, code, text or str(exc), retry_after=_retry_after(exc))
     return None
@@ -171,7 +155,7 @@ def _rest_problem(exc: rest_errors.APIException) -> Problem:
 def _first_detail(detail: Any) -> tuple[str, rest_errors.ErrorDetail]:
     """The first leaf of DRF's tree of details, with the dotted path to it."""
     path: list[str] = []
-    while not isinstance(detail, str):
+    while detail and not isinstance(detail, str):
         if isinstance(detail, Mapping):
             name, detail = next(iter(detail.items()))
             if name != "non_field_errors":
@@ -181,7 +165,7 @@ def _first_detail(detail: Any) -> tuple[str, rest_errors.ErrorDetail]:
             if not isinstance(detail, str):
                 path.append(str(index))
     if not isinstance(detail, rest_errors.ErrorDetail):
-        detail = rest_errors.ErrorDetail(detail, code="invalid")
+        detail = rest_errors.ErrorDetail(detail or "Invalid.", code="invalid")
     return ".".join(path), detail
 
 

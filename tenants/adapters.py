@@ -5,16 +5,17 @@ of every process.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID
 
+from llmbroker.errors import KeyUnavailableError
 from llmbroker.models import ApiKey, KeySource, LLMConfig
 from tenants.database import in_thread
 from tenants.encryption import Secret
 from tenants.errors import NotFound, SecretUnavailable
 from tenants.models import Endpoint, ProviderKey, Scope
 from tenants.payers import Limit, limited_ref, parse_ref
-from tenants.selectors import endpoints_for, keys_for, scope_of
+from tenants.selectors import KeyLevels, endpoints_for, keys_for, scope_of
 from tenants.services.keys import note_refusal
 from tenants.vault import open_value
 
@@ -22,7 +23,7 @@ _ENVIRONMENT = "env:"
 
 
 class DjangoSecrets:
-    """llmbroker.ports.KeyChain and KeyWatch over the stored keys and the environment.
+    """llmbroker.ports.KeyRing and KeyWatch over the stored keys and the environment.
 
     The first level that has a key for the reference pays alone: the scope's own, the tenant's
     shared ones, the installation's. A key there that is refused or cannot be opened does not
@@ -40,14 +41,24 @@ class DjangoSecrets:
         raise KeyError(ref)
 
     async def keys(self, ref: str, *, scope: str | None) -> Sequence[ApiKey]:
-        """The keys that ``scope`` may pay with for ``ref``, best first.
+        """The keys that ``scope`` may pay with for ``ref``, best first."""
+        found = (await self.keyring([ref], scope=scope)).get(ref, [])
+        if isinstance(found, KeyUnavailableError):
+            raise found
+        return found
 
-        Raises SecretUnavailable where there are keys and none can be opened.
-        """
-        name, limit = parse_ref(ref)
-        if scope is None:
-            return self._installation(name) if limit is Limit.INSTALLATION else []
-        return await in_thread(self._keys_of, scope, name, limit)
+    async def keyring(
+        self, refs: Collection[str], *, scope: str | None
+    ) -> Mapping[str, Sequence[ApiKey] | KeyUnavailableError]:
+        """The keys for many references, with one query; an error where none of them opens."""
+        if scope is not None:
+            return await in_thread(self._keyring_of, scope, refs)
+        limits = {ref: parse_ref(ref) for ref in refs}
+        return {
+            ref: self._installation(name)
+            for ref, (name, limit) in limits.items()
+            if limit is Limit.INSTALLATION
+        }
 
     async def key_refused(self, key: ApiKey, *, detail: str) -> None:
         """Take a stored key out of use that a provider refused."""
@@ -56,12 +67,24 @@ class DjangoSecrets:
                 note_refusal, key_id=UUID(key.id), value=Secret(key.value), detail=detail
             )
 
-    def _keys_of(self, scope_id: str, ref: str, limit: Limit) -> list[ApiKey]:
+    def _keyring_of(
+        self, scope_id: str, refs: Collection[str]
+    ) -> dict[str, Sequence[ApiKey] | KeyUnavailableError]:
         try:
             scope = scope_of(scope_id)
         except NotFound:
-            return []
-        levels = keys_for(scope, ref)
+            return {}
+        limits = {ref: parse_ref(ref) for ref in refs}
+        stored = keys_for(scope, {name for name, _ in limits.values()})
+        found: dict[str, Sequence[ApiKey] | KeyUnavailableError] = {}
+        for ref, (name, limit) in limits.items():
+            try:
+                found[ref] = self._best_level(scope, name, stored[name], limit)
+            except SecretUnavailable as error:
+                found[ref] = error
+        return found
+
+    def _best_level(self, scope: Scope, ref: str, levels: KeyLevels, limit: Limit) -> list[ApiKey]:
         if levels.own:
             return _opened(levels.own, KeySource.OWN)
         if levels.shared and limit >= Limit.TENANT:

@@ -13,7 +13,7 @@ ApplicationError            code, message, param
 
 from typing import ClassVar
 
-from llmbroker.errors import LLMBrokerError
+from llmbroker.errors import KeyUnavailableError
 
 
 class ApplicationError(Exception):
@@ -58,7 +58,7 @@ class Conflict(ApplicationError):
     default_code = "conflict"
 
 
-class SecretUnavailable(ApplicationError, LLMBrokerError):
-    """A stored secret cannot be opened. Also an LLMBrokerError, since the engine meets it."""
+class SecretUnavailable(ApplicationError, KeyUnavailableError):
+    """A stored secret cannot be opened. The engine knows it as its KeyUnavailableError."""
 
     default_code = "secret_unavailable"

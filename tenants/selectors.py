@@ -1,6 +1,7 @@
 """Reads. Each takes the tenant, scope or caller that bounds what it may find."""
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 from uuid import UUID
 
@@ -88,11 +89,11 @@ def endpoints_for(scope: Scope) -> QuerySet[Endpoint]:
 class KeyLevels:
     """The keys stored for one reference, by who pays, each in the order to try them."""
 
-    own: list[ProviderKey]
-    shared: list[ProviderKey]
+    own: list[ProviderKey] = field(default_factory=list)
+    shared: list[ProviderKey] = field(default_factory=list)
 
 
-def keys_for(scope: Scope, ref: str) -> KeyLevels:
+def keys_for(scope: Scope, refs: Collection[str]) -> Mapping[str, KeyLevels]:
     """The keys that a scope's policy lets it pay with. Disabled ones count as not stored."""
     own, shared = Q(scope=scope), Q(scope__kind=Scope.Kind.SHARED)
     payers = {
@@ -102,11 +103,12 @@ def keys_for(scope: Scope, ref: str) -> KeyLevels:
     }[Scope.KeyPolicy(scope.key_policy)]
     keys = (
         ProviderKey.objects.select_related("data_key")
-        .filter(payers, tenant_id=scope.tenant_id, ref=ref)
+        .filter(payers, tenant_id=scope.tenant_id, ref__in=refs)
         .exclude(status=ProviderKey.Status.DISABLED)
         .order_by("priority", "pk")
     )
-    return KeyLevels(
-        own=[key for key in keys if key.scope_id == scope.pk],
-        shared=[key for key in keys if key.scope_id != scope.pk],
-    )
+    levels: dict[str, KeyLevels] = {ref: KeyLevels() for ref in refs}
+    for key in keys:
+        level = levels[key.ref].own if key.scope_id == scope.pk else levels[key.ref].shared
+        level.append(key)
+    return levels

@@ -95,6 +95,7 @@ ENGINE = [
         "stream_interrupted",
     ),
     (llm_errors.MissingKeyError("m"), 400, "invalid_request_error", "missing_key"),
+    (llm_errors.KeyUnavailableError(MARKER), 503, "api_error", "secret_unavailable"),
     (llm_errors.UnknownModelError("m"), 404, "not_found_error", "model_not_found"),
     (llm_errors.ToolLoopLimitError("m"), 400, "invalid_request_error", "max_steps"),
     (llm_errors.UnknownCallError("m"), 404, "not_found_error", "unknown_call"),

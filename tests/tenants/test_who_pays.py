@@ -3,9 +3,12 @@
 import asyncio
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
+from llmbroker.errors import KeyUnavailableError
 from llmbroker.models import ApiKey, KeySource, LLMConfig
-from llmbroker.ports import KeyChain, KeyWatch, ScopedRegistry
+from llmbroker.ports import KeyRing, KeyWatch, ScopedRegistry
 from tenants.adapters import DjangoRegistry, DjangoSecrets
 from tenants.encryption import Secret
 from tenants.errors import SecretUnavailable
@@ -44,7 +47,7 @@ def may_use_installation(alice):
 
 
 def test_the_adapters_are_what_the_engine_asks_for():
-    assert isinstance(secrets, KeyChain)
+    assert isinstance(secrets, KeyRing)
     assert isinstance(secrets, KeyWatch)
     assert isinstance(DjangoRegistry([]), ScopedRegistry)
 
@@ -107,6 +110,27 @@ def test_a_key_that_cannot_be_opened_does_not_pass_the_bill_on(alice, may_use_in
     ProviderKey.objects.filter(pk=broken.pk).update(sealed=bytes(broken.sealed)[:-1] + b"x")
     with pytest.raises(SecretUnavailable, match="enter its value again"):
         keys(alice)
+
+
+def test_many_references_are_looked_up_with_one_query(alice, may_use_installation):
+    store(alice.scope, "own")
+    broken = add_key(scope=alice.shared, ref="B_KEY", value=Secret("broken"))
+    ProviderKey.objects.filter(pk=broken.pk).update(sealed=b"rubbish")
+    refs = [REF, "B_KEY", "C_KEY", f"own:{REF}", "own:B_KEY", "tenant:B_KEY"]
+
+    def look_up():
+        with CaptureQueriesContext(connection) as queries:
+            found = secrets._keyring_of(str(alice.scope.pk), refs)
+        assert len(queries) == 2
+        return found
+
+    found = look_up()
+    assert (
+        [key.value for key in found[REF]] == [key.value for key in found[f"own:{REF}"]] == ["own"]
+    )
+    assert isinstance(found["B_KEY"], KeyUnavailableError)
+    assert isinstance(found["tenant:B_KEY"], KeyUnavailableError)
+    assert found["C_KEY"] == found["own:B_KEY"] == []
 
 
 def test_another_key_of_the_same_level_may_stand_in_for_a_broken_one(alice):
