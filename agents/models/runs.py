@@ -121,6 +121,7 @@ class Run(models.Model):
             models.CheckConstraint(
                 condition=Q(
                     status="incomplete",
+                    incomplete_reason__isnull=False,
                     incomplete_reason__in=["max_steps", "max_tokens", "budget", "deadline", "loop"],
                 )
                 | Q(~Q(status="incomplete"), incomplete_reason__isnull=True),

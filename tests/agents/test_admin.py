@@ -1,0 +1,120 @@
+"""The admin's pages for agents and runs."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from agents.models import Agent, Run
+from tests.agents.conftest import a_tool
+from tests.support.model_server import ask, say
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def admin(client):
+    client.force_login(User.objects.create_superuser("root", password="x"))
+    return client
+
+
+@pytest.fixture
+def finished(model, complete):
+    model.script(
+        ask(("echo", {"text": "<script>alert(1)</script>"}), text="Let me <b>think</b>"),
+        say("The <i>answer</i> 🌤"),
+    )
+    return complete("<u>question</u>", tools=[a_tool("echo", lambda text: text)])
+
+
+def page(admin, run):
+    return admin.get(reverse("admin:agents_run_change", args=[run.id])).content.decode()
+
+
+def test_a_runs_page_shows_its_steps_in_order(admin, finished):
+    html = page(admin, finished)
+    places = [html.index(text) for text in ("1. model call", "2. tool call: echo", "3. model call")]
+    assert places == sorted(places)
+    assert "30 tokens" not in html
+    assert "15 tokens" in html
+
+
+def test_what_models_and_tools_say_is_shown_as_text(admin, finished):
+    html = page(admin, finished)
+    for raw in ("<script>alert", "<b>think", "<i>answer", "<u>question"):
+        assert raw not in html
+    assert "&lt;script&gt;alert(1)" in html
+    assert "Let me &lt;b&gt;think" in html
+
+
+def test_a_runs_page_saves_nothing(admin, finished):
+    before = Run.objects.filter(id=finished.id).values().get()
+    url = reverse("admin:agents_run_change", args=[finished.id])
+    admin.post(url, {"status": "queued", "output_text": "forged", "_save": ""})
+    assert Run.objects.filter(id=finished.id).values().get() == before
+    assert 'name="_save"' not in page(admin, finished)
+
+
+def test_a_run_is_cancelled_from_its_page(admin, start):
+    run = start()
+    assert "Cancel this run" in page(admin, run)
+    url = reverse("admin:agents_run_change", args=[run.id])
+    answer = admin.post(url, {"agents_run_cancel": ""}, follow=True)
+    assert "The run is cancelled." in answer.content.decode()
+    assert Run.objects.get(id=run.id).status == "cancelled"
+
+
+def test_looking_at_the_cancel_button_does_not_press_it(admin, start):
+    run = start()
+    admin.get(reverse("admin:agents_run_change", args=[run.id]) + "?agents_run_cancel=")
+    assert Run.objects.get(id=run.id).status == "queued"
+
+
+def test_chosen_runs_are_cancelled_from_the_list(admin, start):
+    runs = [start(), start()]
+    admin.post(
+        reverse("admin:agents_run_changelist"),
+        {"action": "cancel_chosen", "_selected_action": [run.id for run in runs]},
+    )
+    assert set(Run.objects.values_list("status", flat=True)) == {"cancelled"}
+
+
+@pytest.mark.parametrize("of", ["id", "scope_id", "tenant_id", "trace_id"])
+def test_a_run_is_found_by_its_ids(admin, start, of):
+    run = start(trace_id="trace-1")
+    found = admin.get(reverse("admin:agents_run_changelist"), {"q": str(getattr(run, of))})
+    assert str(run.id) in found.content.decode()
+    none = admin.get(reverse("admin:agents_run_changelist"), {"q": "trace-2"})
+    assert str(run.id) not in none.content.decode()
+
+
+def test_runs_are_neither_added_nor_deleted_here(admin, start):
+    run = start()
+    assert admin.get(reverse("admin:agents_run_add")).status_code == 403
+    assert admin.post(reverse("admin:agents_run_delete", args=[run.id])).status_code == 403
+
+
+def agent_form(acme, **values):
+    return {
+        "tenant": acme.id, "slug": "helper", "name": "Helper", "instructions": "Be brief.",
+        "tools": ["today"], "max_steps": 4, "operation": "", **values,
+    }  # fmt: skip
+
+
+def test_an_agent_is_defined_with_tools_to_tick(admin, acme):
+    url = reverse("admin:agents_agent_add")
+    assert 'value="weather"' in admin.get(url).content.decode()
+    assert admin.post(url, agent_form(acme)).status_code == 302
+    agent = Agent.objects.get()
+    assert (agent.tenant, agent.tools, agent.max_steps) == (acme, ["today"], 4)
+    change = reverse("admin:agents_agent_change", args=[agent.id])
+    admin.post(change, agent_form(acme, tools=["calculate", "weather"]))
+    assert Agent.objects.get().tools == ["calculate", "weather"]
+
+
+def test_a_slug_that_is_taken_is_a_message(admin, acme):
+    url = reverse("admin:agents_agent_add")
+    admin.post(url, agent_form(acme))
+    answer = admin.post(url, agent_form(acme), follow=True)
+    assert answer.status_code == 200
+    assert "already" in answer.content.decode()
+    assert Agent.objects.count() == 1

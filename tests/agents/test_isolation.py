@@ -1,0 +1,104 @@
+"""Every route of the agents, called with a token of one tenant and the ids of another."""
+
+import pytest
+
+from agents.models import Agent, Event, Run, Step
+from agents.services.definitions import create_agent
+from agents.urls import urlpatterns
+from tests.support.model_server import ask, say
+
+pytestmark = pytest.mark.django_db
+
+BODY = {"messages": [{"role": "user", "content": "hi"}]}
+
+# route, method, path with {run} and {agent} of alice's, body, what an intruder gets
+ROUTES = [
+    ("agents", "get", "/agents", None, "empty"),
+    ("agents", "post", "/agents", {"slug": "acmes", "name": "Mine"}, "own"),
+    ("agent", "get", "/agents/{agent}", None, 404),
+    ("agent", "patch", "/agents/{agent}", {"name": "Taken over"}, 404),
+    ("agent", "delete", "/agents/{agent}", None, 404),
+    ("tools", "get", "/tools", None, "public"),
+    ("runs", "get", "/runs", None, "empty"),
+    ("runs", "get", "/runs?after=ffffffff-ffff-ffff-ffff-ffffffffffff", None, "empty"),
+    ("runs", "post", "/runs", {**BODY, "agent": "acmes"}, 404),
+    ("runs", "post", "/runs", {**BODY, "trace_id": "acmes-trace"}, "own"),
+    ("run", "get", "/runs/{run}", None, 404),
+    ("run-steps", "get", "/runs/{run}/steps", None, 404),
+    ("run-events", "get", "/runs/{run}/events", None, 404),
+    ("run-cancel", "post", "/runs/{run}/cancel", None, 404),
+]
+
+
+@pytest.fixture
+def acmes(alice, native, model, start, advance):
+    """Rows of alice's: an agent, a finished run and a queued one, all marked."""
+    values = {"slug": "acmes", "name": "acmes-name", "instructions": "acmes-words"}
+    agent = create_agent(tenant=alice.tenant, available=native, values=values)
+    model.script(ask(("today", {}), text="acmes-thought"), say("acmes-answer"))
+    options = {"agent_slug": "acmes", "tools": ["today"], "trace_id": "acmes-trace"}
+    advance(start("acmes-question", **options))
+    return {"agent": agent.id, "run": start("acmes-question", **options).id}
+
+
+def rows(tenant):
+    return [
+        list(Agent.objects.filter(tenant=tenant).order_by("id").values()),
+        list(Run.objects.filter(tenant=tenant).order_by("id").values()),
+        list(Step.objects.filter(run__tenant=tenant).order_by("id").values()),
+        list(Event.objects.filter(run__tenant=tenant).order_by("id").values()),
+    ]
+
+
+def send(client, route, ids):
+    _, method, path, body, _ = route
+    return getattr(client, method)("/api/v1" + path.format(**ids), body)
+
+
+def test_the_table_names_every_route_and_method():
+    methods = {
+        (pattern.name, method)
+        for pattern in urlpatterns
+        for method in pattern.callback.view_class.required_permissions
+    }
+    assert {(route[0], route[1].upper()) for route in ROUTES} == methods
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: " ".join(route[1:3]))
+def test_another_tenant_learns_and_changes_nothing(route, acmes, api, acme, charlie):
+    before = rows(acme)
+    answer = send(api(charlie.token), route, acmes)
+    expected = route[-1]
+    if expected == 404:
+        assert answer.status_code == 404
+        assert answer.json()["error"]["type"] == "not_found_error"
+    else:
+        assert answer.status_code in {200, 201, 202}
+    if expected == "empty":
+        assert answer.json()["data"] == []
+    echoed = {"acmes", "acmes-trace"} if expected == "own" else set()
+    for word in {"acmes-name", "acmes-question", "acmes-answer", "acmes-thought"} - echoed:
+        assert word.encode() not in answer.content
+    assert str(acmes["run"]).encode() not in answer.content
+    assert rows(acme) == before
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: " ".join(route[1:3]))
+def test_the_owner_gets_through(route, acmes, api, alice):
+    expected = 409 if route[:2] == ("agents", "post") else None
+    answer = send(api(alice.token), route, acmes)
+    assert answer.status_code == expected or answer.status_code in {200, 201, 202, 204}
+
+
+@pytest.mark.parametrize("route", [route for route in ROUTES if "{run}" in route[2]])
+def test_a_colleague_does_not_see_another_scopes_runs(route, acmes, api, acme, bob):
+    before = rows(acme)
+    assert send(api(bob.token), route, acmes).status_code == 404
+    assert rows(acme) == before
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: " ".join(route[1:3]))
+def test_nobody_gets_nothing(route, acmes, api, acme):
+    before = rows(acme)
+    assert send(api(), route, acmes).status_code == 401
+    assert rows(acme) == before
