@@ -5,7 +5,7 @@ import contextvars
 import functools
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
 from django.db import connections
@@ -20,17 +20,18 @@ THREADS = 8
 
 async def in_thread(fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run ``fn`` in a database thread, within the caller's context variables."""
-    context = contextvars.copy_context()
-    call = functools.partial(context.run, functools.partial(_released, fn, *args, **kwargs))
-    return await asyncio.get_running_loop().run_in_executor(_executor(), call)
+    return await asyncio.wrap_future(_submitted(fn, *args, **kwargs))
 
 
 def from_loop(fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run ``fn`` in a database thread and wait, for one short query of blocking code that an
     event loop may be running: Django refuses the ORM there."""
+    return _submitted(fn, *args, **kwargs).result()
+
+
+def _submitted(fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
     context = contextvars.copy_context()
-    call = functools.partial(context.run, functools.partial(_released, fn, *args, **kwargs))
-    return _executor().submit(call).result()
+    return _executor().submit(context.run, functools.partial(_released, fn, *args, **kwargs))
 
 
 def _released(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -7,7 +7,7 @@ import threading
 import pytest
 from django.db import connection
 
-from tenants.database import THREADS, in_thread
+from tenants.database import THREADS, from_loop, in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -62,3 +62,10 @@ def test_many_calls_at_once_use_few_connections():
         return await asyncio.gather(*(in_thread(one) for _ in range(200)))
 
     assert len({thread for _, thread in asyncio.run(crowd())}) <= THREADS
+
+
+def test_blocking_code_under_a_running_loop_can_make_a_short_query():
+    async def blocking():
+        return from_loop(one)[0]
+
+    assert asyncio.run(blocking()) == 1

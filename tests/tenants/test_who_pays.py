@@ -1,6 +1,7 @@
 """Whose key pays: own, shared, the installation's; and that no failure passes the bill on."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connection
@@ -14,7 +15,7 @@ from tenants.encryption import Secret
 from tenants.errors import SecretUnavailable
 from tenants.models import Endpoint, ProviderKey, Scope
 from tenants.services.endpoints import add_endpoint
-from tenants.services.keys import add_key, delete_key, update_key
+from tenants.services.keys import add_key, delete_key, note_use, update_key
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -280,3 +281,13 @@ def test_a_refusal_of_a_key_that_was_deleted_changes_nothing(alice):
     asyncio.run(secrets.key_refused(used, detail="x"))
     asyncio.run(secrets.key_refused(ApiKey(str(alice.scope.pk), "x", KeySource.OWN), detail="x"))
     assert Endpoint.objects.count() == ProviderKey.objects.count() == 0
+
+
+def test_a_keys_use_is_stamped_at_most_once_per_period(alice):
+    key = store(alice.scope, "own")
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    for minute, stamped in ((0, 0), (4, 0), (6, 6)):
+        now = noon + timedelta(minutes=minute)
+        note_use(key_ids=[key.pk], now=now, unless_since=now - timedelta(minutes=5))
+        key.refresh_from_db()
+        assert key.last_used_at == noon + timedelta(minutes=stamped)
