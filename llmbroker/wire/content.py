@@ -43,13 +43,13 @@ def read_reasoning(message: Mapping[str, Any]) -> str:
 
 
 def _read_part(part: Mapping[str, Any], text: list[str], reasoning: list[str]) -> None:
-    kind = part.get("type", "text")
+    kind = str(part.get("type") or "text")
     if kind in _TEXT_TYPES:
         text.extend(_texts(part))
     elif kind in _REASONING_TYPES:
         reasoning.extend(_texts(part))
     else:
-        _logger.info("left out a content part of unknown type %.40r", kind)
+        _logger.debug("left out a content part of unknown type %.40s", kind)
 
 
 def _texts(value: object, nesting: int = 3) -> Iterator[str]:

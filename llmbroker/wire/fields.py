@@ -31,7 +31,7 @@ def with_fields_for(message: Message, profile: Profile, origin: str) -> Message:
         copy.pop("name", None)
     if "tool_calls" in copy:
         copy["tool_calls"] = [_call_for(call, keeps) for call in copy["tool_calls"]]
-        if profile.foreign_signature and not keeps.is_own:
+        if profile.foreign_signature:
             _sign(copy["tool_calls"][0], profile.foreign_signature)
         if profile.reasoning_with_tools:
             copy.setdefault(profile.reasoning_with_tools, "")
@@ -43,7 +43,7 @@ class _Keeps:
 
     def __init__(self, profile: Profile, *, is_own: bool, is_foreign: bool) -> None:
         self._profile = profile
-        self.is_own = is_own
+        self._is_own = is_own
         self._is_foreign = is_foreign
 
     def filtered(self, fields: Mapping[str, Any], standard: frozenset[str]) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class _Keeps:
     def _keeps(self, key: str) -> bool:
         if key in _NEVER_SENT or self._is_foreign:
             return False
-        return key in self._profile.own_fields or (self.is_own and self._profile.echo_unknown)
+        return key in self._profile.own_fields or (self._is_own and self._profile.echo_unknown)
 
 
 def _call_for(call: Mapping[str, Any], keeps: _Keeps) -> dict[str, Any]:
@@ -66,5 +66,5 @@ def _call_for(call: Mapping[str, Any], keeps: _Keeps) -> dict[str, Any]:
 
 
 def _sign(call: dict[str, Any], signature: str) -> None:
-    """Mark a call that Gemini did not make; its own first calls are signed already."""
+    """Mark a turn's first call, unless it is signed: then no model that signs has made it."""
     call.setdefault("extra_content", {"google": {"thought_signature": signature}})

@@ -63,7 +63,8 @@ def test_a_refusal_is_an_answer() -> None:
 
 
 def test_nul_and_half_a_pair_become_visible_and_all_else_stays() -> None:
-    body = rb'{"choices":[{"message":{"content":"nul:\u0000 half:\ud83d pair:\ud83c\udf0d text:\\u0000"}}]}'
+    content = rb"nul:\u0000 half:\ud83d pair:\ud83c\udf0d text:\\u0000"
+    body = b'{"choices":[{"message":{"content":"%b"}}]}' % content
 
     text = parse_completion(body, origin=ORIGIN).text
 
@@ -200,8 +201,11 @@ def test_an_answer_that_the_filter_emptied_is_a_refusal_of_the_content() -> None
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"  ", b"null", b"[]", b"3", b'"text"', b"{}", b'{"choices":[]}', b'{"choices":null}']
-    + [b'{"choices":[null]}', b'{"choices":{}}', b"not json", b'{"choices":[{"mess', b"\xff\xfe"],
+    [
+        *(b"", b"  ", b"null", b"[]", b"3", b'"text"', b"{}", b"not json", b"\xff\xfe"),
+        *(b'{"choices":[]}', b'{"choices":null}', b'{"choices":[null]}', b'{"choices":{}}'),
+        b'{"choices":[{"mess',
+    ],
 )
 def test_what_is_no_completion_is_a_failure_of_the_endpoint(body: bytes) -> None:
     assert failure_of(body).kind is FailureKind.INVALID_RESPONSE

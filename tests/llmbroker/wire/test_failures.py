@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +15,7 @@ from llmbroker.wire.failures import read_failure
 from tests.llmbroker.wire.streams import recorded
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+ERRORS = tomllib.loads(Path(__file__).with_name("errors.toml").read_text("utf-8"))["error"]
 KEY = "tenant-secret-7Hq2mZ0pTENANTA93xLw"
 
 
@@ -52,352 +56,19 @@ def test_without_a_body_the_status_decides(status: int, kind: FailureKind) -> No
     assert read(status).kind is kind
 
 
-C = FailureKind
-
-
-@pytest.mark.parametrize(
-    ("status", "body", "kind"),
-    [
-        # too long
-        (
-            400,
-            openai("too many tokens (131073 > 131072)", code="context_length_exceeded"),
-            C.CONTEXT_LENGTH,
-        ),
-        (400, openai("This model's maximum context length is 8192 tokens"), C.CONTEXT_LENGTH),
-        (
-            400,
-            {"type": "error", "error": {"message": "prompt is too long: 210000 tokens"}},
-            C.CONTEXT_LENGTH,
-        ),
-        (
-            400,
-            [
-                {
-                    "error": {
-                        "code": 400,
-                        "message": "The input token count exceeds the maximum",
-                        "status": "INVALID_ARGUMENT",
-                    }
-                }
-            ],
-            C.CONTEXT_LENGTH,
-        ),
-        (500, {"error": "the request exceeds the available context size"}, C.CONTEXT_LENGTH),
-        (
-            413,
-            openai(
-                "Request too large for model on tokens per minute (TPM)", code="rate_limit_exceeded"
-            ),
-            C.CONTEXT_LENGTH,
-        ),
-        # no money
-        (
-            400,
-            {
-                "type": "error",
-                "error": {
-                    "type": "invalid_request_error",
-                    "message": "Your credit balance is too low.",
-                },
-            },
-            C.QUOTA_EXHAUSTED,
-        ),
-        (402, {"error": {"message": "Insufficient Balance"}}, C.QUOTA_EXHAUSTED),
-        (
-            403,
-            {"code": "permission", "error": "Your team doesn't have any credits yet."},
-            C.QUOTA_EXHAUSTED,
-        ),
-        (
-            429,
-            openai("You exceeded your current quota", code="insufficient_quota"),
-            C.QUOTA_EXHAUSTED,
-        ),
-        (
-            429,
-            openai("You exceeded your current quota, check your billing details"),
-            C.QUOTA_EXHAUSTED,
-        ),
-        # too often
-        (
-            429,
-            openai(
-                "Rate limit reached on requests per min",
-                code="rate_limit_exceeded",
-                type="requests",
-            ),
-            C.RATE_LIMITED,
-        ),
-        (
-            429,
-            {
-                "error": {
-                    "message": "Provider returned error",
-                    "code": 429,
-                    "metadata": {"raw": "x is temporarily rate-limited upstream"},
-                }
-            },
-            C.RATE_LIMITED,
-        ),
-        (
-            429,
-            {
-                "object": "error",
-                "message": "Service tier capacity exceeded",
-                "type": "service_tier_capacity_exceeded",
-                "code": "3505",
-            },
-            C.OVERLOADED,
-        ),
-        # the key
-        (
-            400,
-            [
-                {
-                    "error": {
-                        "code": 400,
-                        "message": "API key not valid. Please pass a valid API key.",
-                        "status": "INVALID_ARGUMENT",
-                        "details": [{"reason": "API_KEY_INVALID"}],
-                    }
-                }
-            ],
-            C.KEY_REFUSED,
-        ),
-        (
-            400,
-            {
-                "code": "Client specified an invalid argument",
-                "error": "Incorrect API key provided: xa***",
-            },
-            C.KEY_REFUSED,
-        ),
-        (401, openai("Incorrect API key provided", code="invalid_api_key"), C.KEY_REFUSED),
-        (403, openai("unsupported", code="unsupported_country_region_territory"), C.KEY_REFUSED),
-        # the content
-        (
-            400,
-            {
-                "error": {
-                    "code": "content_filter",
-                    "message": "filtered",
-                    "innererror": {"code": "ResponsibleAIPolicyViolation"},
-                }
-            },
-            C.CONTENT_POLICY,
-        ),
-        (
-            400,
-            openai("rejected as a result of our safety system", code="content_policy_violation"),
-            C.CONTENT_POLICY,
-        ),
-        (
-            403,
-            {
-                "error": {
-                    "code": 403,
-                    "message": "x requires moderation",
-                    "metadata": {"reasons": ["violence"], "flagged_input": "…"},
-                }
-            },
-            C.CONTENT_POLICY,
-        ),
-        # the model
-        (
-            404,
-            {"error": {"message": "The model `gpt-9` does not exist", "code": "model_not_found"}},
-            C.MODEL_NOT_FOUND,
-        ),
-        (
-            400,
-            {
-                "object": "error",
-                "message": "Invalid model: foo",
-                "type": "invalid_model",
-                "code": "1500",
-            },
-            C.MODEL_NOT_FOUND,
-        ),
-        (
-            400,
-            {"error": {"message": "foo/bar is not a valid model ID", "code": 400}},
-            C.MODEL_NOT_FOUND,
-        ),
-        (403, openai("no access to model `gpt-9`", code="model_not_found"), C.MODEL_NOT_FOUND),
-        # the provider
-        (
-            503,
-            [
-                {
-                    "error": {
-                        "code": 503,
-                        "message": "The model is overloaded.",
-                        "status": "UNAVAILABLE",
-                    }
-                }
-            ],
-            C.OVERLOADED,
-        ),
-        (
-            500,
-            {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
-            C.OVERLOADED,
-        ),
-        (400, openai("Failed to call a function", code="tool_use_failed"), C.INVALID_RESPONSE),
-        # the request
-        (
-            400,
-            openai(
-                "Invalid schema for function 'f'",
-                param="tools[0].function.parameters",
-                code="invalid_function_parameters",
-            ),
-            C.BAD_REQUEST,
-        ),
-        (400, openai("max_tokens must be at most 4096"), C.BAD_REQUEST),
-        (400, recorded("bad-request-no-messages.json"), C.BAD_REQUEST),
-        (400, recorded("context-overflow.json"), C.CONTEXT_LENGTH),
-    ],
-)
+@pytest.mark.parametrize("case", ERRORS, ids=[case["says"] for case in ERRORS])
 def test_structured_fields_decide_before_words_and_words_before_the_status(
-    status: int, body: object, kind: FailureKind
+    case: dict[str, Any],
 ) -> None:
-    assert read(status, body).kind is kind
+    failure = read(case["status"], case["body"].encode())
+
+    assert (failure.kind.value, failure.param) == (case["kind"], case.get("param"))
+    assert failure.status == case["status"]
 
 
-# --- parameters that can be left out or renamed ---
-
-
-@pytest.mark.parametrize(
-    ("status", "body", "param"),
-    [
-        (
-            400,
-            openai(
-                "'max_tokens' cannot be used with this model; send 'max_completion_tokens'.",
-                param="max_tokens",
-                code="unsupported_parameter",
-            ),
-            "max_tokens",
-        ),
-        (
-            400,
-            openai(
-                "'parallel_tool_calls' cannot be used with this model.",
-                param="parallel_tool_calls",
-                code="unsupported_parameter",
-            ),
-            "parallel_tool_calls",
-        ),
-        (
-            400,
-            openai(
-                "Unsupported value: 'temperature' does not support 0.2",
-                param="temperature",
-                code="unsupported_value",
-            ),
-            "temperature",
-        ),
-        (
-            400,
-            {
-                "object": "error",
-                "message": "[{'type': 'extra_forbidden', 'loc': ('body', 'max_completion_tokens'), 'msg': 'not permitted'}]",
-                "type": "BadRequestError",
-                "param": None,
-                "code": 400,
-            },
-            "max_completion_tokens",
-        ),
-        (
-            422,
-            {
-                "object": "error",
-                "message": {
-                    "detail": [
-                        {
-                            "type": "extra_forbidden",
-                            "loc": ["body", "max_completion_tokens"],
-                            "msg": "Extra inputs are not permitted",
-                        }
-                    ]
-                },
-            },
-            "max_completion_tokens",
-        ),
-        (
-            422,
-            {
-                "object": "error",
-                "message": {
-                    "detail": [
-                        {
-                            "type": "extra_forbidden",
-                            "loc": ["body", "stream_options", "include_usage"],
-                            "msg": "Extra inputs are not permitted",
-                        }
-                    ]
-                },
-            },
-            "stream_options",
-        ),
-        (
-            400,
-            {
-                "code": "Client specified an invalid argument",
-                "error": "Argument not supported on this model: presencePenalty",
-            },
-            "presence_penalty",
-        ),
-        (
-            400,
-            {"error": "Model grok-9 does not support parameter presencePenalty."},
-            "presence_penalty",
-        ),
-        (400, openai("property 'store' is unsupported, did you mean 'stop'?"), "store"),
-        (
-            400,
-            [
-                {
-                    "error": {
-                        "code": 400,
-                        "message": 'Invalid JSON payload received. Unknown name "frequency_penalty": Cannot find field.',
-                        "status": "INVALID_ARGUMENT",
-                    }
-                }
-            ],
-            "frequency_penalty",
-        ),
-        (400, openai("`temperature` is deprecated for this model."), "temperature"),
-    ],
-)
-def test_a_parameter_that_the_request_can_do_without_is_named(
-    status: int, body: object, param: str
-) -> None:
-    failure = read(status, body)
-
-    assert (failure.kind, failure.param) == (FailureKind.UNSUPPORTED_PARAMETER, param)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        openai(
-            "Unknown parameter: 'messages[1].foo'",
-            param="messages[1].foo",
-            code="unknown_parameter",
-        ),
-        openai(
-            "'tools' is not supported by this model", param="tools", code="unsupported_parameter"
-        ),
-        openai("response_format is not supported"),
-    ],
-)
-def test_a_parameter_that_the_request_cannot_do_without_is_a_bad_request(body: object) -> None:
-    failure = read(400, body)
-
-    assert (failure.kind, failure.param) == (FailureKind.BAD_REQUEST, None)
+def test_recorded_errors() -> None:
+    assert read(400, recorded("bad-request-no-messages.json")).kind is FailureKind.BAD_REQUEST
+    assert read(400, recorded("context-overflow.json")).kind is FailureKind.CONTEXT_LENGTH
 
 
 # --- how long ---

@@ -152,11 +152,10 @@ def test_no_stream_makes_the_assembler_raise_anything_but_its_own_error(
             ):
                 assert delta.text.encode() is not None
         completion = assembler.finish()
-    except ExchangeError as error:
-        assert repr(error.failure)
-    else:
-        assert as_json(completion.message).decode("utf-8")
-        assert completion.text.encode() is not None
+    except ExchangeError:
+        return
+    assert as_json(completion.message).decode("utf-8")
+    assert completion.text.encode() is not None
 
 
 @many
@@ -271,9 +270,11 @@ def test_any_conversation_is_repaired_into_one_that_needs_no_repair(
             assert isinstance(json.loads(call["function"]["arguments"]), dict)
     assert waiting == []
     again = prepared(copies, profile=PROFILES[family], origin="here", with_tools=with_tools)
-    assert [call for message in again for call in message.get("tool_calls", ())] == [
-        call for message in copies for call in message.get("tool_calls", ())
-    ]
+    assert ids_of(again) == ids_of(copies)
+
+
+def ids_of(conversation: list[dict[str, Any]]) -> list[str]:
+    return [call["id"] for message in conversation for call in message.get("tool_calls", ())]
 
 
 @many
@@ -313,20 +314,22 @@ def test_any_request_is_strict_json(
     assert json.loads(request.body.decode("utf-8"), parse_constant=refuse)
 
 
-keywords = ["type", "properties", "required", "items", "enum", "anyOf", "oneOf", "allOf", "$ref", "$defs",
-            "format", "const", "default", "additionalProperties", "prefixItems"]  # fmt: skip
+KEYWORDS = (
+    *("type", "properties", "required", "items", "prefixItems", "enum", "const", "default"),
+    *("anyOf", "oneOf", "allOf", "$ref", "$defs", "format", "additionalProperties"),
+)
 schemas = st.recursive(
     scalars | st.sampled_from(["object", "string", "array", "#/$defs/a"]),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from([*keywords, "a", "b"]), inner, max_size=5)
+        | st.dictionaries(st.sampled_from([*KEYWORDS, "a", "b"]), inner, max_size=5)
     ),
     max_leaves=20,
 )
 
 
 @many
-@given(st.dictionaries(st.sampled_from(keywords), schemas), st.booleans())
+@given(st.dictionaries(st.sampled_from(KEYWORDS), schemas), st.booleans())
 def test_no_schema_is_too_odd_to_be_fitted(schema: dict[str, Any], is_strict: bool) -> None:
     tool = {
         "type": "function",
