@@ -42,6 +42,7 @@ from llmbroker.stream import AsyncStream
 from llmbroker.sync import Broker, Caller, DirectClient, Stream
 from llmbroker.tools.context import ToolContext
 from llmbroker.tools.function import Function, function
+from llmbroker.tools.limits import StopReason, ToolLoopStoppedError
 from llmbroker.tools.loop import ToolCall, ToolLoop
 from llmbroker.tools.outcomes import (
     ArgumentProblem,
@@ -51,6 +52,7 @@ from llmbroker.tools.outcomes import (
     ToolStatus,
 )
 from llmbroker.tools.run import arun_tool_loop, run_tool_loop
+from llmbroker.tools.steps import ToolResult, ToolStep
 from llmbroker.transport import Timeouts
 
 __all__ = [
@@ -96,6 +98,7 @@ __all__ = [
     "Reply",
     "RequestRefusedError",
     "Snapshot",
+    "StopReason",
     "Stream",
     "StreamInterruptedError",
     "Timeouts",
@@ -104,7 +107,10 @@ __all__ = [
     "ToolFailed",
     "ToolLoop",
     "ToolLoopLimitError",
+    "ToolLoopStoppedError",
+    "ToolResult",
     "ToolStatus",
+    "ToolStep",
     "UnknownCallError",
     "UnknownModelError",
     "Usage",

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import orjson
+
+from llmbroker.text import storable_json
+from llmbroker.wire.lenient_json import loads
+
+_SHAPE = 'Send a JSON object such as {"name": "value"}.'
 
 
 class Arguments(Protocol):
@@ -19,9 +24,6 @@ class Arguments(Protocol):
     def validated(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments converted as the tool wants them. Raises BadArgumentsError."""
         ...
-
-
-_SHAPE = 'Send a JSON object such as {"name": "value"}.'
 
 
 def parse_arguments(raw: object) -> tuple[dict[str, Any] | None, str | None]:
@@ -48,14 +50,29 @@ def parse_arguments(raw: object) -> tuple[dict[str, Any] | None, str | None]:
     return value, None
 
 
+def is_sound(raw: object) -> TypeGuard[str]:
+    """Whether ``raw`` can go into a history as it is: strict JSON, and an object's."""
+    if not isinstance(raw, str) or not raw.lstrip().startswith("{"):
+        return False
+    try:
+        orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
 def _decode(text: str) -> tuple[Any, str | None]:
     try:
         return orjson.loads(text), None
     except orjson.JSONDecodeError as error:
-        return None, (
-            f"the arguments are not valid JSON (line {error.lineno}, column {error.colno})."
-            f" {_SHAPE}"
-        )
+        fault = error
+    try:
+        # Line breaks inside strings, NaN and halves of surrogate pairs do no harm once read.
+        return storable_json(loads(text)), None
+    except ValueError:
+        where = f"line {fault.lineno}, column {fault.colno}"
+        early = ", where they end too early" if fault.pos >= len(text.rstrip()) else ""
+        return None, f"the arguments are not valid JSON ({where}{early}). {_SHAPE}"
 
 
 def _kind(value: object) -> str:

@@ -4,86 +4,120 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from typing import Any
 
-from llmbroker.text import clip, storable
-from llmbroker.tools.loop import ToolCall
+from llmbroker.text import storable
+from llmbroker.tools.calls import ToolCall
+from llmbroker.tools.capping import MAX_RESULT_CHARS, capped
+from llmbroker.tools.context import ToolContext
+from llmbroker.tools.outcomes import (
+    BadArgumentsError,
+    ModelRetry,
+    ToolFailed,
+    ToolStatus,
+    failure,
+)
+from llmbroker.tools.steps import ToolResult
+from llmbroker.tools.toolbox import Dispatch, Runnable, Toolbox, find, unknown
+from llmbroker.tools.workers import run_coroutine, run_in_thread
 
-Dispatch = Mapping[str, Callable[..., object]]
-
-MAX_RESULT_CHARS = 100_000
-"""A longer result is cut, with a note of its size: it would be sent again with every later step."""
-
-_TEMPLATE_DEBRIS = re.compile(r"<\|.*$", re.DOTALL)
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{4,}")
 
 
 def execute(call: ToolCall, dispatch: Dispatch) -> str:
     """Run ``call``; returns the text for the model. A tool's exception never leaves."""
-    function = find(call.name, dispatch)
-    if function is None:
-        return unknown(call.name, dispatch)
-    if call.arguments is None:
-        return failure(call.name, call.problem or "the arguments cannot be read")
+    return run_here(call, Toolbox(dispatch=dispatch), ToolContext()).text
+
+
+def run_here(
+    call: ToolCall, toolbox: Toolbox, context: ToolContext, limit: int = MAX_RESULT_CHARS
+) -> ToolResult:
+    """Run ``call`` in this thread, for as long as it takes."""
+    tool = toolbox.find(call.name)
+    if tool is None or call.arguments is None:
+        return refusal(call, toolbox)
+    return outcome(call, lambda: _finished(tool.invoke(call.arguments or {}, context)), limit)
+
+
+async def value_of(tool: Runnable, call: ToolCall, context: ToolContext) -> Any:
+    """What the tool gives: a plain function runs in a thread, a coroutine function here."""
+    arguments = call.arguments or {}
     try:
-        return as_text(function(**call.arguments))
-    except Exception as error:  # noqa: BLE001 - the model is told, and may try again
-        return failure(call.name, describe(error))
+        if tool.is_async:
+            return await tool.invoke(arguments, context)
+        value = await run_in_thread(tool.invoke, arguments, context)
+        return await value if inspect.isawaitable(value) else value
+    except SystemExit as error:  # asyncio would end the event loop over it
+        raise ToolFailed("the tool called sys.exit()") from error
 
 
-async def aexecute(call: ToolCall, dispatch: Dispatch) -> str:
-    """``execute`` for a dispatch that may hold coroutine functions."""
-    function = find(call.name, dispatch)
-    if function is None:
-        return unknown(call.name, dispatch)
-    if call.arguments is None:
-        return failure(call.name, call.problem or "the arguments cannot be read")
+def outcome(
+    call: ToolCall, value: Callable[[], object], limit: int = MAX_RESULT_CHARS
+) -> ToolResult:
+    """The result that ``value()`` makes, or the exception that it raises."""
     try:
-        value = function(**call.arguments)
-        return as_text(await value if inspect.isawaitable(value) else value)
-    except Exception as error:  # noqa: BLE001 - the model is told, and may try again
-        return failure(call.name, describe(error))
+        return ToolResult(call, as_text(value(), limit))
+    except BadArgumentsError as error:
+        return _failure(call, describe(error, limit), ToolStatus.INVALID_ARGUMENTS)
+    except ModelRetry as error:
+        text = f"{describe(error, limit)} Correct the call and try again."
+        return _failure(call, text, ToolStatus.RETRY)
+    except ToolFailed as error:
+        return _failure(call, f"{describe(error, limit)} Trying again will not help.")
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the model is told, and may try again
+        return _failure(call, describe(error, limit))
 
 
-def find(name: str, dispatch: Dispatch) -> Callable[..., object] | None:
-    """The function of that name, forgiving only what chat templates glue on to a name."""
-    if name in dispatch:
-        return dispatch[name]
-    cleaned = _TEMPLATE_DEBRIS.sub("", name).strip().removeprefix("functions.")
-    return dispatch.get(cleaned)
+def refusal(call: ToolCall, toolbox: Toolbox) -> ToolResult:
+    """The result of a call that cannot be run."""
+    if toolbox.find(call.name) is None:
+        text = unknown(call.name, toolbox.names)
+        return ToolResult(call, text, ToolStatus.UNKNOWN_TOOL)
+    problem = call.problem or "the arguments cannot be read"
+    return _failure(call, problem, ToolStatus.INVALID_ARGUMENTS)
 
 
-def unknown(name: str, dispatch: Dispatch) -> str:
-    """What the model is told when there is no such tool."""
-    known = ", ".join(sorted(dispatch)) or "none"
-    return f"Unknown tool {clip(storable(name), 64)}. Available tools: {known}"
-
-
-def failure(name: str, problem: str) -> str:
-    """What the model is told when a tool did not work."""
-    return f"Tool {name} failed: {problem}"
-
-
-def describe(error: BaseException) -> str:
+def describe(error: BaseException, limit: int = MAX_RESULT_CHARS) -> str:
     """The error in words; its type where it has none."""
     try:
         text = str(error)
     except Exception:  # noqa: BLE001 - a broken __str__ must not break the loop
         text = ""
-    return capped(storable(text or type(error).__name__))
+    return capped(storable(text if text.strip() else type(error).__name__), limit)
 
 
-def as_text(value: object) -> str:
-    """``str(value)``, storable, capped and never blank.
+def as_text(value: object, limit: int = MAX_RESULT_CHARS) -> str:
+    """``str(value)``, storable, capped and never blank; without addresses in memory.
 
-    >>> as_text(""), as_text(None), as_text(21.5)
-    ('(empty result)', 'None', '21.5')
+    >>> as_text(""), as_text(None), as_text(21.5), as_text(object())
+    ('(empty result)', 'None', '21.5', '<object object>')
     """
-    text = capped(storable(str(value)))
+    text = value if isinstance(value, str) else _ADDRESS.sub("", str(value))
+    text = capped(storable(text), limit)
     return text if text.strip() else "(empty result)"
 
 
-def capped(text: str) -> str:
-    """At most MAX_RESULT_CHARS characters, with a note of how long it was."""
-    if len(text) <= MAX_RESULT_CHARS:
-        return text
-    return f"{text[:MAX_RESULT_CHARS]}\n[cut: {len(text)} characters in all]"
+def _failure(call: ToolCall, problem: str, status: ToolStatus = ToolStatus.FAILED) -> ToolResult:
+    return ToolResult(call, failure(call.name, problem), status)
+
+
+def _finished(value: object) -> object:
+    return run_coroutine(value) if inspect.iscoroutine(value) else value
+
+
+__all__ = [
+    "MAX_RESULT_CHARS",
+    "Dispatch",
+    "as_text",
+    "capped",
+    "describe",
+    "execute",
+    "failure",
+    "find",
+    "outcome",
+    "refusal",
+    "run_here",
+    "unknown",
+    "value_of",
+]

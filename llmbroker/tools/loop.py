@@ -8,49 +8,42 @@ or how a tool runs, so the same object serves sync code, async code and durable 
 from __future__ import annotations
 
 import copy
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Any
 
-import orjson
 from uuid_utils import uuid7
 
-from llmbroker.errors import ToolLoopLimitError
 from llmbroker.models import Message, ToolSchema, Usage
-from llmbroker.tools.arguments import parse_arguments
-
-_WIRE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_UNFIT = re.compile(r"[^A-Za-z0-9_-]+")
-
-
-class ToolReply(Protocol):
-    """What the loop needs of a reply: its text, and the tool calls that it asks for."""
-
-    @property
-    def text(self) -> str: ...
-
-    @property
-    def tool_calls(self) -> list[dict[str, Any]] | None: ...
-
-    @property
-    def usage(self) -> Usage | None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """One call that the model asked for.
-
-    ``arguments`` is an object ready to be passed on, or None: then ``problem`` says what to
-    tell the model instead of running anything. ``arguments_text`` is always valid JSON, since
-    an unparsable text in the history would make every later turn a 400.
-    """
-
-    id: str
-    name: str
-    arguments_text: str
-    arguments: dict[str, Any] | None
-    problem: str | None = None
+from llmbroker.tools.calls import (
+    ToolCall,
+    ToolReply,
+    assistant_message,
+    bounded,
+    call_in_history,
+    ids_in,
+    is_cut,
+    read_calls,
+    wire_name,
+    with_problem,
+)
+from llmbroker.tools.choice import ToolChoice, choice_for_request, is_forced
+from llmbroker.tools.limits import (
+    MAX_CALLS_PER_TURN,
+    MAX_REPEATS,
+    SPENT,
+    Clock,
+    CostOf,
+    Limits,
+    Stop,
+    ToolLoopStoppedError,
+    moment,
+)
+from llmbroker.tools.outcomes import INTERRUPTED, ToolStatus, failure
+from llmbroker.tools.steps import ToolResult, ToolStep
+from llmbroker.tools.tally import Tally
 
 
 class ToolLoop:
@@ -62,22 +55,47 @@ class ToolLoop:
         *,
         tools: Sequence[ToolSchema] | None = None,
         max_steps: int = 8,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
+        cost_of: CostOf | None = None,
+        deadline: datetime | timedelta | None = None,
+        max_repeats: int | None = MAX_REPEATS,
+        tool_choice: ToolChoice | None = None,
+        final_answer: bool = False,
+        run_id: str | None = None,
+        clock: Clock = time.time,
     ) -> None:
         """Start from ``messages``, which are copied and never changed.
 
-        Raises ValueError if ``max_steps`` is below 1.
+        ``final_answer`` allows one call beyond the limits, in which the model may not ask for
+        tools; not where tokens, money or time have run out. A ``tool_choice`` that forces a
+        call does so in the first step only, or there would never be an answer. Raises
+        ValueError for limits that make no sense.
         """
-        if max_steps < 1:
-            raise ValueError(f"max_steps is at least 1, got {max_steps}")
+        if max_cost is not None and cost_of is None:
+            raise ValueError("max_cost needs cost_of, which says what a reply has cost")
         self.messages: list[Message] = list(messages)
         self.tools = list(tools) if tools else None
-        self.max_steps = max_steps
-        self.steps_taken = 0
-        self.run_usage: Usage | None = None
+        self.limits = Limits(
+            max_steps=max_steps,
+            max_tokens=max_tokens,
+            max_cost=max_cost,
+            deadline=moment(deadline, clock),
+            max_repeats=max_repeats,
+        )
+        self.run_id = run_id or uuid7().hex
         self.reply: Any = None
+        self.last_step: ToolStep | None = None
+        self._choice = choice_for_request(tool_choice, self.tools)
+        self._final_answer = final_answer
+        self._final_refused = False
+        self._cost_of = cost_of
+        self._clock = clock
+        self._tally = Tally()
+        self._last_reply: Any = None
         self._open: dict[str, ToolCall] = {}
-        self._results: dict[str, str] = {}
-        self._ids = {call["id"] for call in _calls_in(self.messages) if call.get("id")}
+        self._results: dict[str, ToolResult] = {}
+        self._ids = ids_in(self.messages)
 
     @property
     def done(self) -> bool:
@@ -90,133 +108,173 @@ class ToolLoop:
         return [call for call in self._open.values() if call.id not in self._results]
 
     @property
-    def exhausted(self) -> bool:
-        """Whether the model still wants tools though ``max_steps`` calls have been made."""
-        return not self.done and not self._open and self.steps_taken >= self.max_steps
+    def stop(self) -> Stop | None:
+        """The limit that the loop has reached, if any."""
+        return None if self.done else self._tally.stop(self.limits, self._clock())
 
-    def receive(self, reply: ToolReply) -> list[ToolCall]:
+    @property
+    def is_final(self) -> bool:
+        """Whether the next call of the model is the last answer, beyond the limits."""
+        stop = self.stop
+        return (
+            stop is not None
+            and self._final_answer
+            and not self._final_refused
+            and stop.reason not in SPENT
+        )
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the loop must end though the model has not answered; ``stop`` says why."""
+        if self.done or self._open:
+            return False
+        return self._final_refused or (self.stop is not None and not self.is_final)
+
+    @property
+    def tool_choice(self) -> ToolChoice | None:
+        """What to send as ``tool_choice`` with ``messages``; None is to send nothing."""
+        if self.tools and self.is_final:
+            return "none"
+        return None if self._tally.steps and is_forced(self._choice) else self._choice
+
+    @property
+    def max_steps(self) -> int:
+        """How many calls of the model may ask for tools."""
+        return self.limits.max_steps
+
+    @property
+    def steps_taken(self) -> int:
+        """How many calls of the model there have been."""
+        return self._tally.steps
+
+    @property
+    def run_usage(self) -> Usage | None:
+        """The tokens of all calls together."""
+        return self._tally.usage
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Time until the deadline, at least 0; None where there is none."""
+        deadline = self.limits.deadline
+        return None if deadline is None else max(0.0, deadline - self._clock())
+
+    @property
+    def run_cost(self) -> float:
+        """What all calls have cost together, as far as ``cost_of`` knows."""
+        return self._tally.cost
+
+    def receive(
+        self, reply: ToolReply, *, max_completion_tokens: int | None = None
+    ) -> list[ToolCall]:
         """Take the model's reply to ``messages``; returns the tool calls to run.
 
-        Raises RuntimeError when called out of turn.
+        ``max_completion_tokens`` is the cap that the request had, by which arguments that are
+        cut off are told from broken ones. Raises RuntimeError when called out of turn.
         """
         if self.done or self._open:
             raise RuntimeError("receive() is out of turn: the loop is done or waits for results")
-        self.steps_taken += 1
-        usage = reply.usage
-        if usage is not None:
-            self.run_usage = usage if self.run_usage is None else self.run_usage + usage
-        if not reply.tool_calls:
-            self.reply = reply
+        final = self.is_final
+        self._tally.add_reply(reply.usage, self._cost_of(reply) if self._cost_of else None)
+        if final or not reply.tool_calls:
+            self._conclude(reply, final=final)
             return []
-        calls = [self._read(raw) for raw in reply.tool_calls]
-        self.messages.append(_assistant_message(reply, calls))
+        calls = read_calls(reply, self._ids, cut=is_cut(reply, max_completion_tokens))
+        self._tally.add_calls(calls)
+        calls = bounded(calls, MAX_CALLS_PER_TURN)
+        self.messages.append(assistant_message(reply, calls))
         self._open = {call.id: call for call in calls}
+        self._last_reply = reply
         return calls
 
-    def record(self, call: ToolCall, result: str) -> None:
+    def record(self, call: ToolCall, result: str, status: ToolStatus = ToolStatus.SUCCESS) -> None:
         """Take the result of one call. The turn closes when every call has one.
 
         Raises KeyError for a call that is not open.
         """
         if call.id not in self._open:
             raise KeyError(call.id)
-        self._results[call.id] = result
+        self._results[call.id] = ToolResult(call, result, status)
+        self._tally.add_status(status)
         if len(self._results) == len(self._open):
-            self.messages += [
-                {"role": "tool", "tool_call_id": identity, "content": self._results[identity]}
-                for identity in self._open
-            ]
-            self._open, self._results = {}, {}
+            self._close_turn([self._results[identity] for identity in self._open])
 
-    def limit_error(self) -> ToolLoopLimitError:
-        """The error of an exhausted loop, with the conversation and its usage."""
-        return ToolLoopLimitError(
-            f"the model still asked for tools after max_steps={self.max_steps} calls;"
-            " raise max_steps, or catch ToolLoopLimitError and use its .messages",
-            messages=list(self.messages),
-            run_usage=self.run_usage,
-        )
+    def interrupt(self) -> None:
+        """Give every call that has no result one that says so, so that the history is whole."""
+        for call in self.pending:
+            self.record(call, failure(call.name, INTERRUPTED), ToolStatus.INTERRUPTED)
+
+    def limit_error(self) -> ToolLoopStoppedError:
+        """The error of an exhausted loop, with the conversation and its usage.
+
+        Raises RuntimeError while the loop can go on.
+        """
+        stop = self.stop
+        if stop is None:
+            raise RuntimeError("limit_error() is out of turn: the loop has reached no limit")
+        return ToolLoopStoppedError(stop, messages=list(self.messages), run_usage=self.run_usage)
 
     def state(self) -> dict[str, Any]:
         """The loop between two steps or inside one, as JSON."""
         return {
+            "run_id": self.run_id,
             "messages": copy.deepcopy(self.messages),
             "tools": copy.deepcopy(self.tools),
-            "max_steps": self.max_steps,
-            "steps_taken": self.steps_taken,
-            "run_usage": self.run_usage.as_dict() if self.run_usage else None,
-            "results": dict(self._results),
+            "limits": asdict(self.limits),
+            "tool_choice": self._choice,
+            "final_answer": self._final_answer,
+            "final_refused": self._final_refused,
+            "tally": self._tally.state(),
+            "problems": {call.id: call.problem for call in self._open.values() if call.problem},
+            "results": {
+                identity: [result.text, result.status] for identity, result in self._results.items()
+            },
         }
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> ToolLoop:
+    def from_state(
+        cls, state: Mapping[str, Any], *, cost_of: CostOf | None = None, clock: Clock = time.time
+    ) -> ToolLoop:
         """The loop that gave ``state``, ready to go on. A finished loop has no state to resume."""
-        loop = cls(state["messages"], tools=state["tools"], max_steps=state["max_steps"])
-        loop.steps_taken = state["steps_taken"]
-        loop.run_usage = Usage(**state["run_usage"]) if state["run_usage"] else None
-        if loop.messages and loop.messages[-1].get("tool_calls"):
-            loop._open = {
-                raw["id"]: _tool_call(raw, raw["id"]) for raw in loop.messages[-1]["tool_calls"]
-            }
-            loop._results = dict(state["results"])
+        loop = cls(state["messages"], tools=state["tools"], run_id=state["run_id"], clock=clock)
+        loop.limits = Limits(**state["limits"])
+        loop._choice = state["tool_choice"]
+        loop._final_answer = state["final_answer"]
+        loop._final_refused = state["final_refused"]
+        loop._cost_of = cost_of
+        loop._tally = Tally.from_state(state["tally"])
+        loop._reopen(state["problems"], state["results"])
         return loop
 
-    def _read(self, raw: dict[str, Any]) -> ToolCall:
-        identity = raw.get("id")
-        if not isinstance(identity, str) or not identity or identity in self._ids:
-            identity = f"call_{uuid7().hex}"
-        self._ids.add(identity)
-        return _tool_call(raw, identity)
+    def _reopen(self, problems: Mapping[str, str], results: Mapping[str, Sequence[str]]) -> None:
+        asked = self.messages[-1].get("tool_calls") if self.messages else None
+        for call in map(call_in_history, asked or ()):
+            problem = problems.get(call.id)
+            self._open[call.id] = call if problem is None else with_problem(call, problem)
+        self._results = {
+            identity: ToolResult(self._open[identity], text, ToolStatus(status))
+            for identity, (text, status) in results.items()
+        }
+
+    def _conclude(self, reply: ToolReply, *, final: bool) -> None:
+        self.last_step = ToolStep(self._tally.steps, reply)
+        if final and not reply.text:
+            self._final_refused = True  # it asked for tools again, though it was told not to
+        else:
+            self.reply = reply
+
+    def _close_turn(self, results: list[ToolResult]) -> None:
+        streaks = self._tally.repeats.close_turn((each.call.key, each.text) for each in results)
+        self.messages += [each.message(streaks[each.call.key]) for each in results]
+        self.last_step = ToolStep(self._tally.steps, self._last_reply, tuple(results))
+        self._open, self._results = {}, {}
 
 
-def _tool_call(raw: dict[str, Any], identity: str) -> ToolCall:
-    function = raw.get("function")
-    function = function if isinstance(function, dict) else {}
-    name = function.get("name")
-    given = function.get("arguments")
-    arguments, problem = parse_arguments(given)
-    if isinstance(given, str) and given.lstrip().startswith("{") and arguments is not None:
-        text = given.strip()
-    else:
-        text = orjson.dumps(arguments or {}).decode()
-    return ToolCall(identity, name if isinstance(name, str) else "", text, arguments, problem)
-
-
-def _assistant_message(reply: ToolReply, calls: list[ToolCall]) -> Message:
-    """The turn as it goes into the history: extra fields kept, ids unique, arguments valid JSON."""
-    message: Message = dict(getattr(reply, "message", None) or {"role": "assistant"})
-    message["content"] = reply.text or None
-    message["tool_calls"] = [
-        _history_call(raw, call) for raw, call in zip(reply.tool_calls or [], calls, strict=True)
-    ]
-    return message
-
-
-def _history_call(raw: dict[str, Any], call: ToolCall) -> dict[str, Any]:
-    function = raw.get("function")
-    return {
-        **raw,
-        "id": call.id,
-        "type": "function",
-        "function": {
-            **(function if isinstance(function, dict) else {}),
-            "name": wire_name(call.name),
-            "arguments": call.arguments_text,
-        },
-    }
-
-
-def wire_name(name: str) -> str:
-    """``name`` as providers accept it in a history: 1–64 letters, digits, ``_`` and ``-``."""
-    if _WIRE_NAME.fullmatch(name):
-        return name
-    return _UNFIT.sub("_", name)[:64].strip("_") or "unknown"
-
-
-def _calls_in(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    return [call for message in messages for call in message.get("tool_calls") or ()]
-
-
-def with_problem(call: ToolCall, problem: str) -> ToolCall:
-    """``call`` marked as not to be run, with what to tell the model."""
-    return replace(call, arguments=None, problem=problem)
+__all__ = [
+    "ToolCall",
+    "ToolLoop",
+    "ToolReply",
+    "ToolResult",
+    "ToolStep",
+    "wire_name",
+    "with_problem",
+]

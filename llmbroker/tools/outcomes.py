@@ -50,3 +50,13 @@ class BadArgumentsError(ValueError):
     def __init__(self, problems: Sequence[ArgumentProblem]) -> None:
         super().__init__("; ".join(map(str, problems)))
         self.problems = tuple(problems)
+
+
+TIMED_OUT = "timeout, no result within {seconds:.3g} s; it may still have taken effect"
+INTERRUPTED = "interrupted, because the run was cancelled; it may have taken effect"
+NOT_RUN = "not run, because the run was cancelled"
+
+
+def failure(name: str, problem: str) -> str:
+    """What the model is told when a tool did not work."""
+    return f"Tool {name} failed: {problem}"

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Protocol, TypeVar, cast
 
 from llmbroker.models import Message, ToolSchema
-from llmbroker.tools.execution import Dispatch, aexecute, execute
-from llmbroker.tools.loop import ToolLoop, ToolReply
+from llmbroker.tools.calls import ToolReply
+from llmbroker.tools.capping import MAX_RESULT_CHARS
+from llmbroker.tools.choice import ToolChoice
+from llmbroker.tools.limits import CostOf
+from llmbroker.tools.loop import ToolLoop
+from llmbroker.tools.steps import ToolStep
+from llmbroker.tools.toolbox import AnyTool, Dispatch, Toolbox
+from llmbroker.tools.turn import MAX_TOOL_CONCURRENCY, Runner
 
 ReplyT_co = TypeVar("ReplyT_co", covariant=True)
 ReplyT = TypeVar("ReplyT", bound=ToolReply)
@@ -25,67 +31,158 @@ class Chats(Protocol[ReplyT_co]):
 
 def run_tool_loop(
     caller: Chats[ReplyT],
-    messages: Sequence[Message],
+    messages: Sequence[Message] | ToolLoop,
     *,
-    tools: Sequence[ToolSchema] | None = None,
+    tools: Sequence[AnyTool] | None = None,
     dispatch: Dispatch | None = None,
     max_steps: int = 8,
+    max_tokens: int | None = None,
+    max_cost: float | None = None,
+    cost_of: CostOf | None = None,
+    deadline: datetime | timedelta | None = None,
+    max_repeats: int | None = None,
+    tool_choice: ToolChoice | None = None,
+    final_answer: bool = False,
+    on_step: Callable[[ToolStep], object] | None = None,
+    max_tool_concurrency: int = MAX_TOOL_CONCURRENCY,
+    tool_timeout: float | None = None,
+    max_result_chars: int = MAX_RESULT_CHARS,
     **chat_kwargs: Any,
 ) -> ReplyT:
     """Call the model, run the tools that it asks for, and again, until it only answers.
 
-    Returns the last reply; its ``usage`` is that of the last call alone. ``chat_kwargs`` go
-    to every ``chat``. Raises ToolLoopLimitError when ``max_steps`` calls were not enough, and
-    whatever ``chat`` raises.
+    ``tools`` may mix schemas written by hand, whose functions ``dispatch`` holds, with callables
+    and Functions, which bring their own. The calls of one turn run at the same time. ``on_step``
+    is told of every step. ``messages`` may be a ToolLoop, which is driven on from where it
+    stands and has its own limits.
+
+    Returns the last reply; its ``usage`` is that of the last call alone. ``chat_kwargs`` go to
+    every ``chat``. Raises ToolLoopLimitError when a limit was reached first, and whatever
+    ``chat`` and ``on_step`` raise.
     """
-    loop = ToolLoop(messages, tools=tools, max_steps=max_steps)
-    functions: Dispatch = dispatch or {}
-    while not loop.exhausted:
-        reply: ReplyT = _chat(caller, loop, chat_kwargs)
-        for call in loop.receive(reply):
-            loop.record(call, execute(call, functions))
-        if loop.done:
-            return reply
+    toolbox = Toolbox(tools, dispatch)
+    loop = _loop_of(
+        messages,
+        toolbox.schemas,
+        max_steps=max_steps,
+        max_tokens=max_tokens,
+        max_cost=max_cost,
+        cost_of=cost_of,
+        deadline=deadline,
+        max_repeats=max_repeats,
+        tool_choice=tool_choice,
+        final_answer=final_answer,
+    )
+    runner = Runner(
+        loop=loop,
+        toolbox=toolbox,
+        scope=_scope_of(caller),
+        max_concurrency=max_tool_concurrency,
+        timeout=tool_timeout,
+        max_result_chars=max_result_chars,
+    )
+    if loop.pending:
+        runner.run(loop.pending)
+    while not (loop.done or loop.exhausted):
+        reply = _chat(caller, loop, chat_kwargs)
+        calls = loop.receive(reply, max_completion_tokens=_completion_cap(chat_kwargs))
+        runner.run(calls)
+        if on_step is not None and loop.last_step is not None:
+            on_step(loop.last_step)
+    if loop.done:
+        return cast("ReplyT", loop.reply)
     raise loop.limit_error()
 
 
 async def arun_tool_loop(
     caller: Chats[Awaitable[ReplyT]],
-    messages: Sequence[Message],
+    messages: Sequence[Message] | ToolLoop,
     *,
-    tools: Sequence[ToolSchema] | None = None,
+    tools: Sequence[AnyTool] | None = None,
     dispatch: Dispatch | None = None,
     max_steps: int = 8,
+    max_tokens: int | None = None,
+    max_cost: float | None = None,
+    cost_of: CostOf | None = None,
+    deadline: datetime | timedelta | None = None,
+    max_repeats: int | None = None,
+    tool_choice: ToolChoice | None = None,
+    final_answer: bool = False,
+    on_step: Callable[[ToolStep], object] | None = None,
+    max_tool_concurrency: int = MAX_TOOL_CONCURRENCY,
+    tool_timeout: float | None = None,
+    max_result_chars: int = MAX_RESULT_CHARS,
     **chat_kwargs: Any,
 ) -> ReplyT:
     """``run_tool_loop`` over an async ``chat``; tools may be plain or coroutine functions.
 
-    The calls of one turn run at the same time: coroutine functions as tasks, plain ones in
-    threads, so that a slow tool does not hold up the event loop.
+    Coroutine functions run as tasks, plain ones in threads, so that a slow tool does not hold
+    up the event loop. ``on_step`` may be a coroutine function. When it is cancelled, every call
+    of the turn gets a result that says so; a ToolLoop passed as ``messages`` shows them.
     """
-    loop = ToolLoop(messages, tools=tools, max_steps=max_steps)
-    functions: Dispatch = dispatch or {}
-    while not loop.exhausted:
-        reply: ReplyT = await _chat(caller, loop, chat_kwargs)
-        calls = loop.receive(reply)
-        results = await asyncio.gather(*(_run(call, functions) for call in calls))
-        for call, result in zip(calls, results, strict=True):
-            loop.record(call, result)
-        if loop.done:
-            return reply
+    toolbox = Toolbox(tools, dispatch)
+    loop = _loop_of(
+        messages,
+        toolbox.schemas,
+        max_steps=max_steps,
+        max_tokens=max_tokens,
+        max_cost=max_cost,
+        cost_of=cost_of,
+        deadline=deadline,
+        max_repeats=max_repeats,
+        tool_choice=tool_choice,
+        final_answer=final_answer,
+    )
+    runner = Runner(
+        loop=loop,
+        toolbox=toolbox,
+        scope=_scope_of(caller),
+        max_concurrency=max_tool_concurrency,
+        timeout=tool_timeout,
+        max_result_chars=max_result_chars,
+    )
+    if loop.pending:
+        await runner.arun(loop.pending)
+    while not (loop.done or loop.exhausted):
+        reply = await _chat(caller, loop, chat_kwargs)
+        calls = loop.receive(reply, max_completion_tokens=_completion_cap(chat_kwargs))
+        await runner.arun(calls)
+        if on_step is not None and loop.last_step is not None:
+            told = on_step(loop.last_step)
+            if inspect.isawaitable(told):
+                await told
+    if loop.done:
+        return cast("ReplyT", loop.reply)
     raise loop.limit_error()
 
 
+def _loop_of(
+    messages: Sequence[Message] | ToolLoop, tools: list[ToolSchema] | None, **settings: Any
+) -> ToolLoop:
+    if not isinstance(messages, ToolLoop):
+        return ToolLoop(messages, tools=tools, **settings)
+    if messages.tools is None:
+        messages.tools = tools
+    return messages
+
+
 def _chat(caller: Chats[Any], loop: ToolLoop, kwargs: Mapping[str, Any]) -> Any:
+    choice = loop.tool_choice
+    if choice is not None:
+        kwargs = {**kwargs, "params": {**(kwargs.get("params") or {}), "tool_choice": choice}}
     # A copy: whoever keeps the list that chat() was given must not see later turns in it.
     return caller.chat(list(loop.messages), tools=loop.tools, **kwargs)
 
 
-async def _run(call: Any, dispatch: Dispatch) -> str:
-    function = dispatch.get(call.name)
-    if function is None or inspect.iscoroutinefunction(function):
-        return await aexecute(call, dispatch)
-    return await asyncio.to_thread(execute, call, dispatch)
+def _completion_cap(kwargs: Mapping[str, Any]) -> int | None:
+    params = kwargs.get("params") or {}
+    cap = params.get("max_completion_tokens", params.get("max_tokens"))
+    return cap if isinstance(cap, int) else None
+
+
+def _scope_of(caller: object) -> str | None:
+    scope = getattr(caller, "scope", None)
+    return scope if isinstance(scope, str) else None
 
 
 __all__ = ["Chats", "arun_tool_loop", "run_tool_loop"]

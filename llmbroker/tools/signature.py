@@ -84,6 +84,14 @@ def read_signature(function: Callable[..., Any]) -> Signature:
     return Signature(tuple(parameters), tuple(context_names), rest, source, by_place)
 
 
+def context_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The parameters annotated as ToolContext; none where the annotations cannot be read."""
+    try:
+        return read_signature(function).context_names
+    except (TypeError, ValueError):
+        return ()
+
+
 def is_coroutine_function(function: Callable[..., Any]) -> bool:
     """Also for partials and for objects whose ``__call__`` is a coroutine function."""
     function = unwrapped(function)

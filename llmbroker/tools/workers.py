@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
+import os
 import queue
 import threading
 from collections import deque
@@ -31,6 +32,8 @@ class Workers:
     def __init__(self) -> None:
         self._idle: deque[_Worker] = deque()
         self._lock = threading.Lock()
+        if hasattr(os, "register_at_fork"):  # a child of a fork has none of the threads
+            os.register_at_fork(after_in_child=self._start_anew)
 
     def submit(self, work: Callable[[], Result]) -> Future[Result]:
         """Run ``work`` in a thread, in the caller's context."""
@@ -43,6 +46,10 @@ class Workers:
         context = contextvars.copy_context()
         worker.inbox.put((future, lambda: context.run(work)))
         return future
+
+    def _start_anew(self) -> None:
+        self._idle.clear()
+        self._lock = threading.Lock()
 
     def rest(self, worker: _Worker) -> None:
         """``worker`` has nothing to do."""

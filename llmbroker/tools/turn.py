@@ -1,0 +1,158 @@
+"""The calls of one turn, run at the same time, each within its time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from llmbroker.tools.calls import ToolCall
+from llmbroker.tools.capping import MAX_RESULT_CHARS
+from llmbroker.tools.context import ToolContext
+from llmbroker.tools.execution import outcome, refusal, run_here, value_of
+from llmbroker.tools.loop import ToolLoop
+from llmbroker.tools.outcomes import INTERRUPTED, NOT_RUN, TIMED_OUT, ToolStatus, failure
+from llmbroker.tools.steps import ToolResult
+from llmbroker.tools.toolbox import Runnable, Toolbox
+from llmbroker.tools.workers import run_coroutine
+
+MAX_TOOL_CONCURRENCY = 8
+
+_abandoned: set[asyncio.Task[Any]] = set()
+"""Tools that nobody waits for any more; the event loop itself would forget them half-way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runner:
+    """How the tools of one loop are run; ``timeout`` is for tools that have none of their own."""
+
+    loop: ToolLoop
+    toolbox: Toolbox
+    scope: str | None = None
+    max_concurrency: int = MAX_TOOL_CONCURRENCY
+    timeout: float | None = None
+    max_result_chars: int = MAX_RESULT_CHARS
+
+    def __post_init__(self) -> None:
+        if self.max_concurrency < 1:
+            raise ValueError(f"max_tool_concurrency is at least 1, got {self.max_concurrency}")
+
+    def run(self, calls: Sequence[ToolCall]) -> None:
+        """Run ``calls`` and record a result for each, also when it is cut short."""
+        turn = _Turn(self)
+        try:
+            if len(calls) == 1 and turn.may_run_here(calls[0]):
+                turn.run_here(calls[0])
+            elif calls:
+                run_coroutine(turn.run(calls))
+        finally:
+            turn.record(calls)
+
+    async def arun(self, calls: Sequence[ToolCall]) -> None:
+        """``run`` for async code."""
+        turn = _Turn(self)
+        try:
+            await turn.run(calls)
+        finally:
+            turn.record(calls)
+
+
+class _Turn:
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._results: dict[str, ToolResult] = {}
+        self._begun: set[str] = set()
+        self._slots = asyncio.Semaphore(runner.max_concurrency)
+        self._lane = asyncio.Lock()
+
+    async def run(self, calls: Sequence[ToolCall]) -> None:
+        """Run all; sequential tools go through one lane, in the order asked."""
+        if len(calls) == 1:
+            await self._run_one(calls[0])
+        else:
+            await asyncio.gather(*map(self._run_in_turn, calls))
+
+    def run_here(self, call: ToolCall) -> None:
+        """Run a call in this thread."""
+        self._begun.add(call.id)
+        runner = self._runner
+        context = self._context(call, None)
+        self._results[call.id] = run_here(call, runner.toolbox, context, runner.max_result_chars)
+
+    def may_run_here(self, call: ToolCall) -> bool:
+        """Whether nothing asks for a thread: no time to keep, no event loop to run on."""
+        tool = self._runner.toolbox.find(call.name)
+        return tool is None or (not tool.is_async and self._time_for(tool) is None)
+
+    def record(self, calls: Sequence[ToolCall]) -> None:
+        """Give the loop a result for every call."""
+        for call in calls:
+            result = self._results.get(call.id) or self._cut_short(call)
+            self._runner.loop.record(call, result.text, result.status)
+
+    async def _run_in_turn(self, call: ToolCall) -> None:
+        tool = self._runner.toolbox.find(call.name)
+        async with AsyncExitStack() as waiting:
+            if tool is not None and tool.sequential:
+                await waiting.enter_async_context(self._lane)
+            await waiting.enter_async_context(self._slots)
+            await self._run_one(call)
+
+    async def _run_one(self, call: ToolCall) -> None:
+        tool = self._runner.toolbox.find(call.name)
+        if tool is None or call.arguments is None:
+            self._results[call.id] = refusal(call, self._runner.toolbox)
+            return
+        seconds = self._time_for(tool)
+        self._begun.add(call.id)
+        work = asyncio.ensure_future(value_of(tool, call, self._context(call, seconds)))
+        try:
+            await asyncio.wait({work}, timeout=seconds)
+        finally:
+            if not work.done():
+                _abandon(work)
+        self._results[call.id] = self._result(call, work, seconds)
+
+    def _result(self, call: ToolCall, work: asyncio.Task[Any], seconds: float | None) -> ToolResult:
+        if not work.done():
+            text = failure(call.name, TIMED_OUT.format(seconds=seconds))
+            return ToolResult(call, text, ToolStatus.TIMEOUT)
+        if work.cancelled():
+            text = failure(call.name, "the tool cancelled itself")
+            return ToolResult(call, text, ToolStatus.FAILED)
+        return outcome(call, work.result, self._runner.max_result_chars)
+
+    def _cut_short(self, call: ToolCall) -> ToolResult:
+        problem = INTERRUPTED if call.id in self._begun else NOT_RUN
+        return ToolResult(call, failure(call.name, problem), ToolStatus.INTERRUPTED)
+
+    def _time_for(self, tool: Runnable) -> float | None:
+        own = tool.timeout if tool.timeout is not None else self._runner.timeout
+        left = self._runner.loop.seconds_left
+        return min((each for each in (own, left) if each is not None), default=None)
+
+    def _context(self, call: ToolCall, seconds: float | None) -> ToolContext:
+        run_id = self._runner.loop.run_id
+        return ToolContext(
+            run_id=run_id,
+            scope=self._runner.scope,
+            tool_call_id=call.id,
+            idempotency_key=f"{run_id}:{call.id}",
+            deadline=None if seconds is None else datetime.now(UTC) + timedelta(seconds=seconds),
+        )
+
+
+def _abandon(work: asyncio.Task[Any]) -> None:
+    """Cancel without waiting: a tool may ignore it, and a thread cannot hear it."""
+    _abandoned.add(work)
+    work.add_done_callback(_forget)
+    work.cancel()
+
+
+def _forget(work: asyncio.Task[Any]) -> None:
+    _abandoned.discard(work)
+    if not work.cancelled():
+        work.exception()  # looked at, so that nothing is logged of it
