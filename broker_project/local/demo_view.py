@@ -29,7 +29,7 @@ class View:
 
     def stage(self, text: str) -> None:
         """One thing that is ready."""
-        self.console.print(f"[green]✓[/] {escape(text)}")
+        self.console.print(f"[green]✓[/] {escape(text)}", soft_wrap=True)
 
     def problem(self, text: str) -> None:
         """Why it does not go on."""
