@@ -42,15 +42,21 @@ OPTIONAL = frozenset(
 )
 """Parameters a request can go without: none of them changes what is asked for."""
 
+# These are ordinary words: "Unexpected role 'user'" refuses no parameter.
+_WORDS = frozenset({"n", "store", "user", "metadata"})
+
 _KNOWN = OPTIONAL | OTHER_NAME.keys()
 _CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
 _NAME_IN_TEXT = re.compile(
     r"(?<![\w.])("
-    + "|".join(sorted(_KNOWN - {"n", "store", "user", "metadata"}, key=len, reverse=True))
+    + "|".join(sorted(_KNOWN - _WORDS, key=len, reverse=True))
     + r"|frequencyPenalty|presencePenalty|topP|topK|logitBias|parallelToolCalls|maxTokens"
     r")(?!\w)"
 )
-_QUOTED_NAME = re.compile(r"[\"'`](n|store|user|metadata)[\"'`]")
+_WORD_IN_TEXT = re.compile(
+    r"(?:parameter|property|argument|name|field)s?(?: supplied)?\W{1,3}(n|store|user|metadata)\b",
+    re.IGNORECASE,
+)
 _REFUSAL = re.compile(
     r"unsupported|(?:not|n't)\W+support|unknown|unrecognized|unexpected|extra_forbidden"
     r"|extra inputs|not (?:permitted|allowed)|cannot (?:be used|find)|deprecated"
@@ -61,7 +67,7 @@ _REFUSAL = re.compile(
 
 def known_param(name: object) -> str | None:
     """``name`` in its usual spelling if it is a parameter that can be left out or renamed."""
-    if not isinstance(name, str):
+    if not isinstance(name, str) or "[" in name:
         return None
     name = _CAMEL.sub(r"_\1", name.rpartition(".")[2]).lower()
     return name if name in _KNOWN else None
@@ -76,5 +82,5 @@ def refused_param(message: str) -> str | None:
     """
     if not _REFUSAL.search(message):
         return None
-    found = _NAME_IN_TEXT.search(message) or _QUOTED_NAME.search(message)
+    found = _NAME_IN_TEXT.search(message) or _WORD_IN_TEXT.search(message)
     return known_param(found[1]) if found else None
