@@ -1,5 +1,6 @@
 """Provider keys: stored sealed, replaced, switched off, marked by what providers say of them."""
 
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -119,5 +120,5 @@ def _fingerprint(key: ProviderKey, value: Secret[str]) -> bytes:
     )
 
 
-def _value_once(ref: str) -> Any:
+def _value_once(ref: str) -> AbstractContextManager[None]:
     return conflict_if(_ONCE, f"This value is already stored for {ref} here.", param="value")
