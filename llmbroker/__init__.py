@@ -36,6 +36,20 @@ from llmbroker.errors import (
 )
 from llmbroker.memory import DictSecrets, InMemoryRegistry, InMemoryStore
 from llmbroker.models import ApiKey, Call, CallStatus, KeySource, LLMConfig, Usage
+from llmbroker.prompts.errors import (
+    TemplateRenderError,
+    TemplateSyntaxError,
+    UnknownFunctionError,
+)
+from llmbroker.prompts.functions import KernelFunction
+from llmbroker.prompts.kernel import Kernel, KernelTools
+from llmbroker.prompts.limits import TemplateLimits
+from llmbroker.prompts.native import kernel_function
+from llmbroker.prompts.plan import Plan, PlanStep
+from llmbroker.prompts.results import FunctionResult
+from llmbroker.prompts.segments import Origin, RenderedMessage, RenderedPrompt, Segment
+from llmbroker.prompts.template import PromptTemplate
+from llmbroker.prompts.variables import PromptVariable
 from llmbroker.reply import AsyncReply, DirectResult, Reply
 from llmbroker.snapshot import MissingKey, ModelState, ModelStats, Snapshot
 from llmbroker.stream import AsyncStream
@@ -78,9 +92,13 @@ __all__ = [
     "EmptyRegistryError",
     "EnvironmentSecrets",
     "Function",
+    "FunctionResult",
     "InMemoryRegistry",
     "InMemoryStore",
     "InvalidProviderResponseError",
+    "Kernel",
+    "KernelFunction",
+    "KernelTools",
     "KeySource",
     "KeyUnavailableError",
     "LLMBrokerError",
@@ -93,14 +111,25 @@ __all__ = [
     "ModelState",
     "ModelStats",
     "NoLLMAvailableError",
+    "Origin",
+    "Plan",
+    "PlanStep",
+    "PromptTemplate",
+    "PromptVariable",
     "ProviderError",
     "RateLimitError",
+    "RenderedMessage",
+    "RenderedPrompt",
     "Reply",
     "RequestRefusedError",
+    "Segment",
     "Snapshot",
     "StopReason",
     "Stream",
     "StreamInterruptedError",
+    "TemplateLimits",
+    "TemplateRenderError",
+    "TemplateSyntaxError",
     "Timeouts",
     "ToolCall",
     "ToolContext",
@@ -112,9 +141,11 @@ __all__ = [
     "ToolStatus",
     "ToolStep",
     "UnknownCallError",
+    "UnknownFunctionError",
     "UnknownModelError",
     "Usage",
     "arun_tool_loop",
     "function",
+    "kernel_function",
     "run_tool_loop",
 ]

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from llmbroker.addresses import AddressPolicy
 from llmbroker.caller import AsyncCaller, Parts
 from llmbroker.catalog import alias as catalog_alias
 from llmbroker.catalog import load_models
@@ -45,7 +46,7 @@ class AsyncBroker(AsyncCaller):
         health: Health | None = None,
         timeouts: Timeouts | None = None,
         hedge_after: float | None = HEDGE_AFTER,
-        transport: Transport | None = None,
+        policy: AddressPolicy | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Everything has a default: the bundled pool, keys from the environment and from
@@ -54,6 +55,7 @@ class AsyncBroker(AsyncCaller):
         ``registry`` may be the path of a TOML model list. ``optimize`` lets ratings change
         the order. ``direct`` declares models for ``direct()``: aliases of the catalog, or
         configurations. ``hedge_after`` is in seconds; None never starts a second model.
+        ``policy`` says what models may be reached whose address others gave (``guarded``).
         ``clock`` gives the seconds since the epoch. ``sync`` is accepted for compatibility:
         model lists are never fetched unasked.
         """
@@ -62,7 +64,7 @@ class AsyncBroker(AsyncCaller):
         pool = Pool(_registry(registry, where), keys)
         quality = Quality()
         engine = Engine(
-            transport=transport or Transport(timeouts),
+            transport=Transport(timeouts, policy=policy),
             store=store if store is not None else InMemoryStore(),
             health=health or MemoryHealth(clock),
             slots=Slots(),

@@ -29,13 +29,14 @@ class Exchange:
         self.timeouts = transport.timeouts
         self._transport = transport
         self._origin = origin_of(config)
+        self._guarded = config.guarded
         self._secrets = (key.value,) if key.value else ()
 
     async def whole(
         self, request: Request, *, timeout: float | None, max_tokens: int | None = None
     ) -> Completion:
         """The whole answer within ``timeout`` seconds."""
-        answer = await self._transport.post(request, timeout=timeout)
+        answer = await self._transport.post(request, timeout=timeout, guarded=self._guarded)
         if answer.status != 200:
             raise self._error(answer.status, answer.headers, answer.body)
         return parse_completion(answer.body, origin=self._origin, max_tokens=max_tokens)
@@ -60,7 +61,9 @@ class Exchange:
     async def _first_content(
         self, request: Request, connection: AsyncExitStack, max_tokens: int | None
     ) -> Source:
-        answer = await connection.enter_async_context(self._transport.open(request))
+        answer = await connection.enter_async_context(
+            self._transport.open(request, guarded=self._guarded)
+        )
         if answer.status != 200:
             raise self._error(answer.status, answer.headers, await answer.body())
         if answer.headers.get("Content-Type", "").startswith("application/json"):

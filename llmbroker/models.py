@@ -43,6 +43,7 @@ class LLMConfig:
 
     ``weight`` (0 … 1) is the quality expected before any rating; ``parallel`` caps calls in
     flight; ``tool_params`` are sent whenever tools are; ``context_window`` is in tokens.
+    ``guarded`` says that ``base_url`` comes from somebody who is not trusted with our network.
     """
 
     name: str
@@ -54,6 +55,7 @@ class LLMConfig:
     alias: str | None = None
     tool_params: Mapping[str, object] = field(default_factory=dict, hash=False)
     context_window: int | None = None
+    guarded: bool = False
 
     def __post_init__(self) -> None:
         check_params(self.tool_params)

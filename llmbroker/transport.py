@@ -15,6 +15,7 @@ from typing import Any
 
 import aiohttp
 
+from llmbroker.addresses import AddressPolicy, AddressRefusedError, GuardedResolver
 from llmbroker.per_loop import PerLoop
 from llmbroker.wire.failure import ExchangeError, Failure, FailureKind
 from llmbroker.wire.request import Request
@@ -75,26 +76,34 @@ class Transport:
         self,
         timeouts: Timeouts | None = None,
         *,
-        resolver: aiohttp.abc.AbstractResolver | None = None,
+        policy: AddressPolicy | None = None,
     ) -> None:
-        """``resolver`` replaces the system's, to refuse addresses that must not be reached."""
+        """``policy`` says what guarded requests may reach: the public network unless given."""
         self.timeouts = timeouts or Timeouts()
-        self._sessions = PerLoop(lambda: _open_sessions(resolver))
+        self._policy = policy or AddressPolicy()
+        self._trusted = PerLoop(lambda: _open_sessions(None))
+        self._guarded = PerLoop(lambda: _open_sessions(GuardedResolver(self._policy)))
 
-    async def post(self, request: Request, *, timeout: float | None = None) -> Answer:
+    async def post(
+        self, request: Request, *, timeout: float | None = None, guarded: bool = False
+    ) -> Answer:
         """Send ``request`` and read the whole answer within ``timeout`` seconds.
 
-        Raises ExchangeError when there is no answer; any HTTP status is an answer.
+        ``guarded`` refuses addresses that the policy does not allow. Raises ExchangeError when
+        there is no answer; any HTTP status is an answer.
         """
-        async with self.open(request, timeout=timeout) as answer:
+        async with self.open(request, timeout=timeout, guarded=guarded) as answer:
             return Answer(answer.status, answer.headers, await answer.body())
 
     @asynccontextmanager
     async def open(
-        self, request: Request, *, timeout: float | None = None
+        self, request: Request, *, timeout: float | None = None, guarded: bool = False
     ) -> AsyncIterator[LiveAnswer]:
         """Send ``request``; the body is read inside the block. Leaving it early closes upstream."""
-        response = await self._send(request, self._limits(timeout))
+        if guarded:
+            self._check(request.url)
+        sessions = await (self._guarded if guarded else self._trusted).get()
+        response = await self._send(sessions, request, self._limits(timeout))
         try:
             yield LiveAnswer(response)
         except BaseException:
@@ -105,16 +114,25 @@ class Transport:
 
     async def aclose(self) -> None:
         """Close all connections."""
-        await self._sessions.aclose()
+        await self._trusted.aclose()
+        await self._guarded.aclose()
+
+    def _check(self, url: str) -> None:
+        try:
+            self._policy.check_url(url)
+        except AddressRefusedError as error:
+            failure = Failure(FailureKind.CONNECT, detail=str(error))
+        else:
+            return
+        raise ExchangeError(failure)
 
     async def _send(
-        self, request: Request, limits: aiohttp.ClientTimeout
+        self, sessions: _Sessions, request: Request, limits: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
         """Send once; once more on a fresh connection if a pooled one died before its first byte.
 
         Servers close idle connections at any moment, so such a death says nothing about them.
         """
-        sessions = await self._sessions.get()
         seen = SimpleNamespace(reused=False)
         response = await _post(sessions.pooled, request, limits, seen)
         if isinstance(response, Failure) and seen.reused and response.kind in _DEAD_CONNECTION:

@@ -28,13 +28,15 @@ class Candidate:
     @classmethod
     def of(cls, config: LLMConfig, key: ApiKey) -> Candidate:
         """The candidate of ``config`` paid with ``key``."""
-        host = urlsplit(config.base_url).netloc
+        # A tenant's own address must not be able to cool one that all use.
+        side = "guarded" if config.guarded else "trusted"
+        host = f"{side} {urlsplit(config.base_url).netloc}"
         return cls(
             config,
             key,
             {
                 Cools.HOST: f"host {host}",
-                Cools.MODEL: f"model {config.base_url} {config.model}",
+                Cools.MODEL: f"model {side} {config.base_url} {config.model}",
                 Cools.KEY: f"key {host} {key.id}",
                 Cools.KEY_ON_MODEL: f"key {host} {key.id} {config.model}",
             },

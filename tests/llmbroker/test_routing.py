@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 import llmbroker
+from llmbroker.addresses import AddressPolicy
 from llmbroker.models import CallStatus
 from llmbroker.routing.health import MemoryHealth
 from tests.llmbroker.conftest import Clock, MakeBroker, model
@@ -395,6 +396,26 @@ def test_an_attempt_is_journaled_before_its_request_leaves(
         CallStatus.OK,
         "test-model-answered",
     )
+
+
+def test_a_guarded_model_in_a_private_network_is_never_asked(
+    server: ModelServer, make_broker: MakeBroker
+) -> None:
+    server.answer_with(lambda request: say("secret"))
+    guarded = model(server, guarded=True)
+
+    with pytest.raises(llmbroker.NoLLMAvailableError, match="could not be reached"):
+        make_broker(guarded).ask("hello", wait=0)
+    by_name = model(
+        server, base_url=server.base_url.replace("127.0.0.1", "localhost"), guarded=True
+    )
+    with pytest.raises(llmbroker.NoLLMAvailableError, match="could not be reached"):
+        make_broker(by_name).ask("hello", wait=0)
+
+    assert server.requests == []
+    allowed = AddressPolicy.of(["127.0.0.1"])
+    trusting = make_broker(guarded, policy=allowed, health=MemoryHealth())
+    assert trusting.ask("hello").text == "secret"
 
 
 @pytest.mark.parametrize(
