@@ -43,12 +43,16 @@ _UNKNOWN = Usage()
 
 
 def _first_mapping(fields: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    return next((fields[name] for name in names if isinstance(fields.get(name), dict)), {})
+    for name in names:
+        value = fields.get(name)
+        if isinstance(value, dict):
+            return value
+    return {}
 
 
 def _count(fields: Mapping[str, Any], *names: str) -> int | None:
-    return next((fields[name] for name in names if _is_count(fields.get(name))), None)
-
-
-def _is_count(value: object) -> bool:
-    return type(value) is int and 0 <= value <= _MAX_TOKENS
+    for name in names:
+        value = fields.get(name)
+        if type(value) is int and 0 <= value <= _MAX_TOKENS:
+            return value
+    return None
