@@ -13,7 +13,6 @@ from typing import (
     get_args,
     get_origin,
     get_type_hints,
-    is_typeddict,
 )
 
 import typing_extensions
@@ -28,7 +27,7 @@ def prepared(hint: Any, _inside: tuple[Any, ...] = ()) -> Any:
 
     pydantic refuses ``typing.TypedDict`` before Python 3.12.
     """
-    if is_typeddict(hint):
+    if typing_extensions.is_typeddict(hint):
         return _typed_dict(hint, _inside)
     origin, args = get_origin(hint), get_args(hint)
     if not args or origin is Literal:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from llmbroker.tools.schema_form import Schema, mapped
+import orjson
+
+from llmbroker.tools.schema_form import Schema
 
 # Keywords that a provider refuses in a strict schema, without which it only allows more;
 # what they forbid is still refused when the call arrives.
@@ -19,28 +21,25 @@ def strict_form(schema: Schema) -> Schema:
     What was optional accepts null, which then stands for its default. Raises ValueError where
     the schema allows what strict schemas cannot say: names that are not listed, or any value.
     """
-    return _closed(schema, "")
+    return _without_refused(_closed(schema, ""))
 
 
 def _closed(node: Schema, path: str) -> Schema:
     problem = _problem(node)
     if problem is not None:
         raise ValueError(f"{path or 'the whole object'} {problem}, which a strict schema cannot")
-    node = mapped(node, lambda each: each)
+    closed = dict(node)
     for keyword in ("properties", "$defs"):
         if keyword in node:
-            node[keyword] = {
+            closed[keyword] = {
                 name: _closed(each, f"{path}.{name}".lstrip("."))
                 for name, each in node[keyword].items()
             }
-    for keyword in ("items", "anyOf"):
-        if isinstance(node.get(keyword), dict):
-            node[keyword] = _closed(node[keyword], f"{path}[]")
-        elif keyword in node:
-            node[keyword] = [_closed(each, path) for each in node[keyword]]
-    if node.get("type") == "object":
-        return _with_all_required(node)
-    return _without_refused(node)
+    if "items" in node:
+        closed["items"] = _without_refused(_closed(node["items"], f"{path}[]"))
+    if "anyOf" in node:
+        closed["anyOf"] = [_without_refused(_closed(each, path)) for each in node["anyOf"]]
+    return _with_all_required(closed) if node.get("type") == "object" else closed
 
 
 def _problem(node: Schema) -> str | None:
@@ -72,7 +71,7 @@ def _nullable(node: Schema) -> Schema:
     """``node`` or null, with its default, which strict schemas have no word for, in words."""
     default: Any = node.get("default")
     if default is not None:
-        words = f"Null means {default}."
+        words = f"Null means {orjson.dumps(default).decode()}."
         node = {**node, "description": f"{node.get('description', '')} {words}".strip()}
     described = {"description": node["description"]} if "description" in node else {}
     inner = {key: value for key, value in node.items() if key != "description"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Annotated, Any, NotRequired, Required
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, WithJsonSchema
@@ -118,7 +119,8 @@ def _add_default(schema: dict[str, Any], parameter: Parameter) -> None:
     if default is None or default is EMPTY or isinstance(default, FieldInfo):
         return
     try:
-        schema["default"] = to_jsonable_python(default)
+        number = isinstance(default, Decimal)
+        schema["default"] = float(default) if number else to_jsonable_python(default)
     except PydanticSerializationError:
         return  # only a Python program could pass it
 
