@@ -157,4 +157,5 @@ def _config(slug: str, endpoint: Endpoint) -> LLMConfig:
         parallel=endpoint.parallel,
         weight=endpoint.weight,
         context_window=endpoint.context_window,
+        guarded=True,
     )

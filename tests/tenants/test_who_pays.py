@@ -244,6 +244,8 @@ def test_a_tenants_endpoints_join_the_common_pool_under_names_of_the_tenant(alic
     assert set(models(bob.scope)) == {"common", "big", "acme/ours"}
     assert set(models(charlie.scope)) == {"common", "big", "globex/ours"}
     assert models(alice.scope)["acme/ours"].alias == "ours"
+    assert models(alice.scope)["acme/ours"].guarded
+    assert not models(alice.scope)["common"].guarded
     assert [each.name for each in asyncio.run(DjangoRegistry(COMMON).load())] == ["common", "big"]
 
 
