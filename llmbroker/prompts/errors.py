@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -44,9 +43,4 @@ class TemplateRenderError(Exception):
 
 
 class UnknownFunctionError(LookupError):
-    """The kernel has no such function or plugin; the message names those that it has."""
-
-    def __init__(self, name: str, known: Iterable[str]) -> None:
-        there = ", ".join(sorted(known)) or "none"
-        super().__init__(f"the kernel has no function or plugin {name!r}; it has: {there}")
-        self.name = name
+    """The kernel has no function or plugin of that name, or several."""

@@ -1,0 +1,160 @@
+"""Runs functions: renders a prompt, calling what it calls, and sends it; or calls a native one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from llmbroker.errors import LLMBrokerError, LLMRequestError
+from llmbroker.prompts.errors import TemplateRenderError
+from llmbroker.prompts.functions import Functions, KernelFunction
+from llmbroker.prompts.limits import TemplateLimits
+from llmbroker.prompts.nodes import Argument, Call, Variable
+from llmbroker.prompts.prompt import Prompt
+from llmbroker.prompts.results import FunctionResult
+from llmbroker.prompts.segments import RenderedPrompt
+from llmbroker.prompts.service import Service
+from llmbroker.prompts.trail import Trail, followed
+from llmbroker.tools.context import ToolContext
+from llmbroker.tools.execution import describe
+from llmbroker.tools.run import arun_tool_loop
+
+Given = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Invoker:
+    """The functions of a kernel, and what they are run with."""
+
+    limits: TemplateLimits
+    chat_options: Mapping[str, Any]
+    service: Service | None = None
+    functions: Functions = field(default_factory=Functions)
+
+    def context(self) -> ToolContext:
+        """What functions may know of a call that no model asked for."""
+        return ToolContext(scope=self.service.scope if self.service else None)
+
+    def chosen_service(self) -> Service:
+        """What answers prompts. Raises LLMBrokerError if nothing does."""
+        if self.service is None:
+            raise LLMBrokerError(
+                "this kernel has no service: Kernel(broker) or add_service(broker)"
+            )
+        return self.service
+
+    async def run(
+        self, function: KernelFunction, given: Given, context: ToolContext
+    ) -> FunctionResult:
+        """The function's result. Raises BadArgumentsError for what it does not take."""
+        if function.prompt is not None:
+            return await self.answer(function.prompt, _checked(function, given), context)
+        with followed():
+            value = await _in_time(function, function.function.acall(given, context))
+        return FunctionResult(function.full_name, value)
+
+    async def answer(
+        self, prompt: Prompt, variables: Given, context: ToolContext
+    ) -> FunctionResult:
+        """What the model answers to a prompt with these variables."""
+        with followed(prompt.full_name, self.limits) as trail:
+            rendered = await self._rendered(prompt, variables, context, trail)
+            reply = await self._ask(prompt, rendered)
+        return FunctionResult(prompt.full_name, reply.text, reply, rendered)
+
+    async def render(self, function: KernelFunction, given: Given) -> RenderedPrompt:
+        """The prompt that would be sent, with the functions of its template called.
+
+        Raises ValueError for a native function.
+        """
+        prompt = function.prompt
+        if prompt is None:
+            raise ValueError(f"{function.full_name} is no prompt function")
+        with followed(prompt.full_name, self.limits) as trail:
+            return await self._rendered(prompt, _checked(function, given), self.context(), trail)
+
+    async def _rendered(
+        self, prompt: Prompt, variables: Given, context: ToolContext, trail: Trail
+    ) -> RenderedPrompt:
+        variables = {**prompt.variables.defaults, **variables}
+        prompt.template.check(variables)
+        results = []
+        for number, call in enumerate(prompt.template.calls):
+            if next(trail.calls) > self.limits.calls_in_all:
+                message = f"{call}: more than {self.limits.calls_in_all} calls in all"
+                raise TemplateRenderError(message, function=call.name)
+            its_own = _context_of(context, f"{prompt.full_name}:{number}")
+            results.append(await self._call(call, prompt.plugin_name, variables, its_own))
+        return prompt.template.render(variables, results)
+
+    async def _call(self, call: Call, plugin: str, variables: Given, context: ToolContext) -> Any:
+        """The value of a template's call. What goes wrong is told with the call's place."""
+        try:
+            function = self.functions.find(call.name, near=plugin)
+            arguments = _arguments(call, function, variables)
+            return (await self.run(function, arguments, context)).value
+        except (TemplateRenderError, LLMRequestError, LLMBrokerError):
+            raise
+        except Exception as error:
+            message = f"{call}: {describe(error)}"
+            raise TemplateRenderError(message, function=call.name) from error
+
+    async def _ask(self, prompt: Prompt, rendered: RenderedPrompt) -> Any:
+        service = self.chosen_service()
+        # Ratings then teach which model is best for this very prompt.
+        operation = {"operation": prompt.full_name} if service.names_operations else {}
+        options = {**operation, **self.chat_options, **prompt.chat_options}
+        messages = rendered.as_chat()
+        if not prompt.tools:
+            return await service.chat(messages, **options)
+        tools = [each.function for each in self.functions.select(prompt.tools)]
+        return await arun_tool_loop(service, messages, tools=tools, **options)
+
+
+def _checked(function: KernelFunction, given: Given) -> Given:
+    if function.prompt is None or not function.prompt.variables.is_checked:
+        return given
+    return function.function.arguments.validated(given)
+
+
+def _arguments(call: Call, function: KernelFunction, variables: Given) -> dict[str, Any]:
+    """What a call passes: the variables that the function has parameters for, and what is
+    written in the call."""
+    names = list(function.parameters)
+    if call.first is not None and not names:
+        raise ValueError("the function takes no arguments")
+    written: dict[str, Argument] = dict(call.named)
+    if call.first is not None:
+        if names[0] in written:
+            raise ValueError(f"{names[0]} is given twice")
+        written[names[0]] = call.first
+    takes_all = function.prompt is not None and not function.prompt.variables.is_checked
+    arguments = {name: value for name, value in variables.items() if takes_all or name in names}
+    required = function.function.parameters.get("required", ())
+    for name, value in written.items():
+        if not isinstance(value, Variable):
+            arguments[name] = value
+        elif value.name in variables or name in required:
+            arguments[name] = variables.get(value.name)
+        else:
+            arguments.pop(name, None)
+    return arguments
+
+
+def _context_of(context: ToolContext, place: str) -> ToolContext:
+    """The context of one call: what is to happen once must not share its key with another."""
+    key = context.idempotency_key
+    return replace(context, idempotency_key=f"{key}:{place}") if key else context
+
+
+async def _in_time(function: KernelFunction, work: Awaitable[Any]) -> Any:
+    seconds = function.function.timeout
+    try:
+        async with asyncio.timeout(seconds) as time:
+            return await work
+    except TimeoutError:
+        if time.expired():
+            raise TimeoutError(f"no result within {seconds:g} seconds") from None
+        raise
