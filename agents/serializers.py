@@ -115,7 +115,7 @@ class StepOutput(serializers.ModelSerializer[Step]):
         fields = (
             "id", "object", "number", "kind", "status", "attempts", "message", "llm_name",
             "call_id", "finish_reason", "usage", "tool_call_id", "name", "arguments", "result",
-            "error", "started_at", "ended_at",
+            "outcome", "error", "started_at", "ended_at",
         )  # fmt: skip
         read_only_fields = fields
 

@@ -4,37 +4,33 @@ from __future__ import annotations
 
 import contextvars
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, wait
-from typing import Any
+from typing import TypeVar
 
 from django.db import connections
 
+T = TypeVar("T")
 
-def within(seconds: float, function: Callable[..., object], arguments: Mapping[str, Any]) -> object:
+
+def within(seconds: float, function: Callable[[], T]) -> T:
     """The value of the function, which runs in a thread of its own. Raises what it raises.
 
-    After ``seconds`` TimeoutError: the thread cannot be stopped, but nothing waits for it and
-    its value is dropped.
+    After ``seconds`` TimeoutError: the thread goes on, but nothing waits for it, its value is
+    dropped, and however many hang, the next call has a thread.
     """
-    future: Future[object] = Future()
+    future: Future[T] = Future()
     run = contextvars.copy_context().run
-    threading.Thread(
-        target=run, args=(_settle, future, function, arguments), name="tool", daemon=True
-    ).start()
+    threading.Thread(target=run, args=(_settle, future, function), name="tool", daemon=True).start()
     if not wait([future], seconds).done:
         raise TimeoutError(f"no result within {seconds:g} seconds")
     return future.result()
 
 
-def _settle(
-    future: Future[object], function: Callable[..., object], arguments: Mapping[str, Any]
-) -> None:
+def _settle(future: Future[T], function: Callable[[], T]) -> None:
     try:
-        future.set_result(function(**arguments))
-    except Exception as error:  # noqa: BLE001 - raised where the result is wanted
+        future.set_result(function())
+    except BaseException as error:  # noqa: BLE001 - raised where the result is wanted
         future.set_exception(error)
-    except BaseException as error:  # noqa: BLE001 - a tool's sys.exit() is not the worker's
-        future.set_exception(RuntimeError(repr(error)))
     finally:
-        connections.close_all()
+        connections.close_all()  # to the pool: the thread ends here

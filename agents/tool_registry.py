@@ -4,84 +4,29 @@ from __future__ import annotations
 
 import functools
 import importlib
-import inspect
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
-from types import MappingProxyType
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.time_limit import within
-from llmbroker.models import ToolSchema
+from llmbroker import Function
+from llmbroker.tools.toolbox import Toolbox
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-
-
-class Effect(StrEnum):
-    """What it means to run a tool again when nobody knows whether it ran."""
-
-    PURE = "pure"
-    """Nothing: it only looks or computes."""
-    IDEMPOTENT = "idempotent"
-    """Nothing, if it is given the same idempotency key."""
-    ONCE = "once"
-    """It would happen twice: a run that does not know stops and asks."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
-    """One function that a model may call, with the schema that the model reads.
-
-    The function gets the model's arguments and nothing else. Calling the tool runs it in a
-    thread of its own, whose result is waited for during ``timeout`` seconds.
-    """
-
-    name: str
-    description: str
-    parameters: Mapping[str, Any]
-    function: Callable[..., object]
-    effect: Effect = Effect.ONCE
-    timeout: float = 30.0
-
-    def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
-            raise ImproperlyConfigured(
-                f"tool name {self.name!r}: models accept 1–64 letters, digits, '_' and '-'"
-            )
-        if inspect.iscoroutinefunction(self.function):
-            raise ImproperlyConfigured(f"tool {self.name}: an agent's tool is a plain function")
-
-    def __call__(self, **arguments: Any) -> object:
-        """What the function returns. Raises what it raises, or TimeoutError."""
-        return within(self.timeout, self.function, arguments)
-
-    @property
-    def schema(self) -> ToolSchema:
-        """The tool as one entry of a request's ``tools``."""
-        return {
-            "type": "function",
-            "function": {
-                "name": self.name,
-                "description": self.description,
-                "parameters": dict(self.parameters),
-            },
-        }
+Tool = Function[..., Any]
+"""A function with its schema; ``effect`` says what it means to run it again. A plugin declares
+one with ``@llmbroker.function``."""
 
 
 class ToolRegistry(Mapping[str, Tool]):
     """Tools by name."""
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
-        by_name: dict[str, Tool] = {}
+        self._tools: dict[str, Tool] = {}
         for tool in tools:
-            if tool.name in by_name:
+            if tool.name in self._tools:
                 raise ImproperlyConfigured(f"two plugins in AGENT_PLUGINS have a tool {tool.name}")
-            by_name[tool.name] = tool
-        self._tools = MappingProxyType(by_name)
+            self._tools[tool.name] = tool
 
     def __getitem__(self, name: str) -> Tool:
         return self._tools[name]
@@ -91,6 +36,11 @@ class ToolRegistry(Mapping[str, Tool]):
 
     def __len__(self) -> int:
         return len(self._tools)
+
+    @functools.cached_property
+    def toolbox(self) -> Toolbox:
+        """The tools as the engine offers and runs them."""
+        return Toolbox(list(self._tools.values()))
 
     def unknown(self, names: Iterable[str]) -> list[str]:
         """Those of ``names`` that are no tool here."""
@@ -108,7 +58,7 @@ def installed_tools() -> ToolRegistry:
 
 
 def load_plugins(paths: Iterable[str]) -> ToolRegistry:
-    """The tools of the modules at these dotted paths."""
+    """The tools of the modules at these dotted paths. Raises ImproperlyConfigured."""
     return ToolRegistry(tool for path in paths for tool in _tools_of(path))
 
 
@@ -119,6 +69,6 @@ def _tools_of(path: str) -> list[Tool]:
         raise ImproperlyConfigured(
             f"AGENT_PLUGINS names {path!r}, which is no module with a sequence TOOLS: {error}"
         ) from error
-    if not all(isinstance(tool, Tool) for tool in tools):
-        raise ImproperlyConfigured(f"{path}.TOOLS holds something that is no agents Tool")
+    if not all(isinstance(tool, Function) for tool in tools):
+        raise ImproperlyConfigured(f"{path}.TOOLS holds what is not declared as a function")
     return tools

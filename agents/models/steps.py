@@ -5,6 +5,9 @@ from django.db.models import Q
 from uuid_utils.compat import uuid7
 
 from agents.models.runs import Run
+from llmbroker import ToolStatus
+
+OUTCOMES = [(status.value, status.value.replace("_", " ")) for status in ToolStatus]
 
 
 class Step(models.Model):
@@ -39,7 +42,7 @@ class Step(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)
 
     # Of a model call.
-    message = models.JSONField(null=True, blank=True, help_text="The turn as the history has it.")
+    message = models.JSONField(null=True, blank=True, help_text="As the model sent it.")
     llm_name = models.CharField("LLM", max_length=200, null=True, blank=True)
     call_id = models.UUIDField("journal's call", null=True, blank=True)
     finish_reason = models.CharField(max_length=50, null=True, blank=True)
@@ -49,7 +52,8 @@ class Step(models.Model):
     tool_call_id = models.TextField(null=True, blank=True)
     name = models.TextField(null=True, blank=True)
     arguments = models.JSONField(null=True, blank=True)
-    result = models.TextField(null=True, blank=True, help_text="The text that the model saw.")
+    result = models.TextField(null=True, blank=True, help_text="What the model was told.")
+    outcome = models.CharField(max_length=20, choices=OUTCOMES, null=True, blank=True)
 
     class Meta:
         ordering = ("number",)
@@ -71,7 +75,7 @@ class Step(models.Model):
             ),
             models.CheckConstraint(
                 condition=~Q(kind="tool_call", status__in=["completed", "failed"])
-                | Q(result__isnull=False)
+                | Q(result__isnull=False, outcome__isnull=False)
                 | Q(error__isnull=False),
                 name="step_answered_tool_call_has_result",
             ),

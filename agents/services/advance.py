@@ -12,17 +12,16 @@ from uuid import UUID
 from django.db import DatabaseError, connection
 
 from agents.models import Run, Step
-from agents.services.failures import failure, failure_of
+from agents.services.failures import failure_of
 from agents.services.heartbeat import heartbeat
 from agents.services.leases import CancelRequestedError, Lease, LeaseLostError, claim
 from agents.services.outcomes import CANCELLED, Outcome
 from agents.services.recording import leave, record_reply, record_result, reserve
-from agents.services.replay import Position, call_of, position_of
+from agents.services.replay import Position, position_of
 from agents.services.tool_calls import run_tool
-from agents.tool_registry import Effect, Tool, ToolRegistry
-from llmbroker import Broker
+from agents.tool_registry import ToolRegistry
+from llmbroker import Broker, Function, Reply, ToolCall
 from llmbroker.errors import LLMBrokerError, LLMRequestError
-from llmbroker.tools.execution import find
 
 MAX_ATTEMPTS = 3
 """A step that has taken so many workers down with it is not given a further one."""
@@ -44,7 +43,7 @@ def advance_run(*, run_id: UUID, broker: Broker, tools: ToolRegistry) -> None:
     except DatabaseError:
         raise  # nothing can be written: the lease runs out, and the reaper rings for another
     except Exception:
-        leave(lease, _failed("internal_error", "Something went wrong on our side."))
+        leave(lease, Outcome.failed("internal_error", "Something went wrong on our side."))
         raise
 
 
@@ -56,69 +55,59 @@ def _finish(lease: Lease, outcome: Outcome) -> None:
 
 
 def _outcome(run: Run, lease: Lease, broker: Broker, tools: ToolRegistry) -> Outcome:
+    position = position_of(run, run.steps.order_by("number"), tools)
     try:
-        return _work(run, lease, broker, tools)
+        return _work(position, lease, broker, tools)
     except CancelRequestedError:
         return CANCELLED
     except (LLMRequestError, LLMBrokerError) as error:
         return Outcome(Run.Status.FAILED, last_error=failure_of(error))
 
 
-def _work(run: Run, lease: Lease, broker: Broker, tools: ToolRegistry) -> Outcome:
-    position = position_of(run, run.steps.order_by("number"), tools)
-    while not position.loop.done:
-        if position.loop.exhausted:
-            return Outcome(Run.Status.INCOMPLETE, incomplete_reason=Run.IncompleteReason.MAX_STEPS)
-        step = position.next_step(run.id)
-        obstacle = _obstacle(step, tools)
+def _work(position: Position, lease: Lease, broker: Broker, tools: ToolRegistry) -> Outcome:
+    loop = position.loop
+    while not loop.done:
+        if loop.exhausted and loop.stop is not None:
+            return Outcome.stopped(loop.stop)
+        step = position.next_step()
+        obstacle = _obstacle(step, position, tools)
         if obstacle is not None:
             return obstacle
         reserve(lease, step)
         _release_connection()
         if step.kind == Step.Kind.MODEL_CALL:
-            _call_model(run, lease, step, position, broker)
+            record_reply(lease, step, _ask_model(position, broker), position)
         else:
-            _call_tool(lease, step, position, tools)
+            result = run_tool(position.run, position.call_of(step), tools)
+            record_result(lease, step, result, position)
     return _answer(position)
 
 
-def _call_model(run: Run, lease: Lease, step: Step, position: Position, broker: Broker) -> None:
+def _ask_model(position: Position, broker: Broker) -> Reply:
+    run, loop = position.run, position.loop
     caller = broker.for_scope(str(run.scope_id))
     _release_connection()
-    reply = caller.chat(
-        list(position.loop.messages),
-        tools=position.loop.tools,
-        operation=run.operation,
-        trace_id=run.trace_id,
+    return caller.chat(
+        list(loop.messages), tools=loop.tools, operation=run.operation, trace_id=run.trace_id
     )
-    record_reply(lease, step, reply, position)
 
 
-def _call_tool(lease: Lease, step: Step, position: Position, tools: ToolRegistry) -> None:
-    call = call_of(step)
-    outcome = run_tool(call, tools)
-    record_result(lease, step, outcome)
-    position.loop.record(call, outcome.text)
-
-
-def _release_connection() -> None:
-    """Back to the pool, while a call takes its time; a caller's own transaction keeps it."""
-    if not connection.in_atomic_block:
-        connection.close()
-
-
-def _obstacle(step: Step, tools: ToolRegistry) -> Outcome | None:
+def _obstacle(step: Step, position: Position, tools: ToolRegistry) -> Outcome | None:
     """Why a step that was begun before must not simply be begun again, if so."""
     if step.attempts == 0:
         return None
     if step.attempts >= MAX_ATTEMPTS:
-        return _failed(
+        return Outcome.failed(
             "worker_lost", f"The worker was lost {step.attempts} times during step {step.number}."
         )
-    tool = find(step.name or "", tools)
-    if isinstance(tool, Tool) and tool.effect == Effect.ONCE and step.arguments is not None:
+    if step.kind == Step.Kind.TOOL_CALL and _happens_once(position.call_of(step), tools):
         return Outcome(Run.Status.REQUIRES_ACTION)
     return None
+
+
+def _happens_once(call: ToolCall, tools: ToolRegistry) -> bool:
+    tool = tools.toolbox.find(call.name)
+    return isinstance(tool, Function) and tool.effect == "once" and call.arguments is not None
 
 
 def _answer(position: Position) -> Outcome:
@@ -130,5 +119,7 @@ def _answer(position: Position) -> Outcome:
     return Outcome(Run.Status.COMPLETED, reply.text)
 
 
-def _failed(code: str, message: str) -> Outcome:
-    return Outcome(Run.Status.FAILED, last_error=failure(code, message))
+def _release_connection() -> None:
+    """Back to the pool, while a call takes its time; a caller's own transaction keeps it."""
+    if not connection.in_atomic_block:
+        connection.close()

@@ -5,7 +5,7 @@ step.started       {step, kind}
 step.completed     {step, kind}
 message.completed  {step}                           the final answer is there
 tool_call.created  {step, tool_call_id, name}
-tool_call.output   {step, tool_call_id, name, status}
+tool_call.output   {step, tool_call_id, name, outcome}
 usage.updated      {usage}                          of the whole run so far
 error              {code, message}
 """
@@ -55,7 +55,7 @@ def replied(step: Step, asked: list[Step], usage: dict[str, int | None] | None) 
 
 def answered(step: Step) -> list[Happening]:
     """A tool call has its result."""
-    return [("tool_call.output", {**_tool_call(step), "status": step.status}), ended(step)]
+    return [("tool_call.output", {**_tool_call(step), "outcome": step.outcome}), ended(step)]
 
 
 def left(outcome: Outcome) -> list[Happening]:

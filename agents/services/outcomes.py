@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agents.models import Run
+from agents.services.failures import failure
+from llmbroker.tools.limits import Stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +23,17 @@ class Outcome:
         """Whether the run is over with it."""
         return self.status in Run.TERMINAL
 
+    @classmethod
+    def failed(cls, code: str, message: str) -> Outcome:
+        """A run that cannot go on."""
+        return cls(Run.Status.FAILED, last_error=failure(code, message))
 
-@dataclass(frozen=True, slots=True)
-class ToolOutcome:
-    """What a tool call came to: the text for the model, and whether the tool worked."""
-
-    text: str
-    succeeded: bool
+    @classmethod
+    def stopped(cls, stop: Stop) -> Outcome:
+        """A run whose loop has reached a limit, or whose model cannot handle its tools."""
+        if stop.reason.value not in Run.IncompleteReason.values:
+            return cls.failed(stop.reason.value, stop.message)
+        return cls(Run.Status.INCOMPLETE, incomplete_reason=Run.IncompleteReason(stop.reason.value))
 
 
 CANCELLED = Outcome(Run.Status.CANCELLED)

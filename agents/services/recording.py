@@ -12,16 +12,11 @@ from django.utils import timezone
 
 from agents.models import Run, Step
 from agents.services.events import answered, append_events, began, left, replied
-from agents.services.failures import failure
 from agents.services.leases import Lease, checkpoint
-from agents.services.outcomes import Outcome, ToolOutcome
+from agents.services.outcomes import Outcome
 from agents.services.replay import Position, RecordedReply
-from llmbroker import Reply, ToolCall, Usage
-from llmbroker.text import clip, storable, storable_json
-from llmbroker.tools.loop import with_problem
-
-MAX_CALLS_PER_TURN = 32
-"""Tool calls of one turn beyond these are not run, and the model is told so."""
+from llmbroker import Reply, ToolCall, ToolResult, ToolStatus, Usage
+from llmbroker.text import clip, storable_json
 
 # A failure is reported as one even to whoever was just cancelling; success is not.
 _WINS_OVER_CANCEL = (Run.Status.CANCELLED, Run.Status.FAILED)
@@ -40,8 +35,8 @@ def reserve(lease: Lease, step: Step) -> None:
 def record_reply(lease: Lease, step: Step, reply: Reply, position: Position) -> None:
     """Store the model's reply, and the tool calls that it asks for as steps that wait."""
     recorded = RecordedReply.of_reply(reply)
-    calls = _bounded(position.loop.receive(recorded))
-    step.message = position.loop.messages[-1] if calls else recorded.message
+    calls = position.loop.receive(recorded)
+    step.message = recorded.with_ids_of(calls).message
     step.llm_name = clip(reply.llm_name, 200)
     step.call_id = UUID(reply.call_id)
     step.finish_reason = recorded.finish_reason
@@ -60,13 +55,16 @@ def record_reply(lease: Lease, step: Step, reply: Reply, position: Position) -> 
     position.open.extend(asked)
 
 
-def record_result(lease: Lease, step: Step, outcome: ToolOutcome) -> None:
-    """Store what the model is told of its tool call."""
-    step.result = outcome.text
-    _close(step, Step.Status.COMPLETED if outcome.succeeded else Step.Status.FAILED)
+def record_result(lease: Lease, step: Step, result: ToolResult, position: Position) -> None:
+    """Store what the model is told of its tool call, and how that ended."""
+    step.result = result.text
+    step.outcome = result.status
+    worked = result.status is ToolStatus.SUCCESS
+    _close(step, Step.Status.COMPLETED if worked else Step.Status.FAILED)
     with checkpoint(lease):
         step.save()
         append_events(lease.run_id, *answered(step))
+    position.loop.record(result.call, result.text, result.status)
 
 
 def leave(lease: Lease, outcome: Outcome) -> None:
@@ -109,21 +107,13 @@ def _figures(usage: Usage | None) -> dict[str, int | None] | None:
     return usage.as_dict() if usage is not None else None
 
 
-def _bounded(calls: list[ToolCall]) -> list[ToolCall]:
-    problem = f"at most {MAX_CALLS_PER_TURN} tools are run in one turn"
-    beyond = [with_problem(call, problem) for call in calls[MAX_CALLS_PER_TURN:]]
-    return [*calls[:MAX_CALLS_PER_TURN], *beyond]
-
-
 def _tool_step(run_id: UUID, number: int, call: ToolCall) -> Step:
-    problem = call.problem if call.arguments is None else None
     return Step(
         run_id=run_id,
         number=number,
         kind=Step.Kind.TOOL_CALL,
         status=Step.Status.QUEUED,
         tool_call_id=call.id,
-        name=storable(call.name),
+        name=call.name,
         arguments=storable_json(call.arguments),
-        error=problem and failure("invalid_tool_call", problem),
     )

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
-from uuid import UUID
-
-import orjson
 
 from agents.models import Run, Step
 from agents.tool_registry import ToolRegistry
-from llmbroker import Reply, ToolCall, ToolLoop, Usage
+from llmbroker import Reply, ToolCall, ToolLoop, ToolStatus, Usage
 from llmbroker.models import Message
 from llmbroker.text import clip, storable, storable_json
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedReply:
-    """A reply as its step holds it, so that a resumed run says the same to the next model."""
+    """A reply as its step holds it. Given to a loop again, it leads to the same state."""
 
     message: Message
     usage: Usage | None
@@ -48,28 +45,43 @@ class RecordedReply:
         usage = Usage(**step.usage) if step.usage else None
         return cls(step.message or {}, usage, step.finish_reason)
 
+    def with_ids_of(self, calls: list[ToolCall]) -> RecordedReply:
+        """The reply with the ids that the loop gave its calls, where the model's would not do."""
+        if not calls:
+            return self
+        asked = zip(self.tool_calls or (), calls, strict=True)
+        tool_calls = [{**raw, "id": call.id} for raw, call in asked]
+        return replace(self, message={**self.message, "tool_calls": tool_calls})
+
 
 @dataclass(slots=True)
 class Position:
     """Where a run stands: its loop, the steps that are reserved or waiting, and the next number."""
 
+    run: Run
     loop: ToolLoop
     open: deque[Step]
-    next_number: int
+    next_number: int = 1
 
-    def next_step(self, run_id: UUID) -> Step:
+    def next_step(self) -> Step:
         """The step that comes now: one that is open, else a new call of the model."""
         if self.open:
             return self.open.popleft()
+        step = Step(run=self.run, number=self.next_number, kind=Step.Kind.MODEL_CALL)
         self.next_number += 1
-        return Step(run_id=run_id, number=self.next_number - 1, kind=Step.Kind.MODEL_CALL)
+        return step
+
+    def call_of(self, step: Step) -> ToolCall:
+        """What the model asked for in a tool step that is open."""
+        return next(call for call in self.loop.pending if call.id == step.tool_call_id)
 
 
 def position_of(run: Run, steps: Iterable[Step], tools: ToolRegistry) -> Position:
     """The position after all recorded ``steps``, which come in the order of their numbers."""
-    schemas = [tool.schema for tool in tools.values()]
-    loop = ToolLoop(run.messages, tools=schemas, max_steps=run.max_steps)
-    position = Position(loop, deque(), next_number=1)
+    loop = ToolLoop(
+        run.messages, tools=tools.toolbox.schemas, max_steps=run.max_steps, run_id=str(run.id)
+    )
+    position = Position(run, loop, deque())
     for step in steps:
         position.next_number = step.number + 1
         if step.status in Step.OPEN:
@@ -77,16 +89,6 @@ def position_of(run: Run, steps: Iterable[Step], tools: ToolRegistry) -> Positio
         elif step.kind == Step.Kind.MODEL_CALL:
             loop.receive(RecordedReply.of_step(step))
         else:
-            loop.record(call_of(step), step.result or "")
+            status = ToolStatus(step.outcome or ToolStatus.INTERRUPTED)
+            loop.record(position.call_of(step), step.result or "", status)
     return position
-
-
-def call_of(step: Step) -> ToolCall:
-    """The call that a tool step holds. Without arguments its error says why it is not to be run."""
-    return ToolCall(
-        id=step.tool_call_id or "",
-        name=step.name or "",
-        arguments_text=orjson.dumps(step.arguments or {}).decode(),
-        arguments=step.arguments,
-        problem=step.error["message"] if step.arguments is None and step.error else None,
-    )

@@ -9,13 +9,14 @@ from agents.models import Run
 from agents.native_tools import TOOLS
 from agents.services.advance import advance_run
 from agents.services.creation import create_run
-from agents.tool_registry import Effect, Tool, ToolRegistry
-from llmbroker import Broker, InMemoryRegistry, InMemoryStore, LLMConfig
+from agents.tool_registry import ToolRegistry
+from llmbroker import Broker, Function, InMemoryRegistry, InMemoryStore, LLMConfig
 from tenants.caller import Caller
 from tenants.roles import ALL
 from tests.support.model_server import ModelServer
 
 MODEL_KEY = "sk-marker-6d1f0c2b7a"
+ANYTHING = {"type": "object", "properties": {}}
 
 
 @pytest.fixture
@@ -39,9 +40,7 @@ def caller_of(person, permissions=ALL):
 
 def a_tool(name, function, **options):
     """A tool that takes whatever it is given."""
-    options = {"effect": Effect.PURE, "timeout": 5.0, **options}
-    parameters = {"type": "object", "properties": {}}
-    return Tool(name=name, description=name, parameters=parameters, function=function, **options)
+    return Function(function, **{"name": name, "effect": "pure", "parameters": ANYTHING, **options})
 
 
 @pytest.fixture

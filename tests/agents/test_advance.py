@@ -119,7 +119,7 @@ def test_a_run_tells_its_story_in_numbered_events(model, start, advance):
     ]
     output = run.events.get(type="tool_call.output")
     assert output.data == {
-        "step": 2, "tool_call_id": "call_1", "name": "calculate", "status": "completed",
+        "step": 2, "tool_call_id": "call_1", "name": "calculate", "outcome": "success",
     }  # fmt: skip
 
 

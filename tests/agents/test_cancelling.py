@@ -27,13 +27,14 @@ def test_a_queued_run_is_cancelled_at_once_and_never_calls_a_model(model, start,
     assert types(run) == ["run.queued", "run.cancelled"]
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_run_at_work_stops_before_its_next_model_call(model, start, advance):
     def stop():
         seen.append(cancel_run(run_id=run.id).status)
         return "stopping"
 
     seen = []
-    tools = ToolRegistry([InThread(a_tool("stop", stop))])
+    tools = ToolRegistry([a_tool("stop", stop)])
     model.script(ask(("stop", {})))
     run = start(tools=["stop"], available=tools)
     run = advance(run, tools=tools)
@@ -48,6 +49,7 @@ def test_a_run_at_work_stops_before_its_next_model_call(model, start, advance):
     ]
 
 
+@pytest.mark.django_db(transaction=True)
 def test_tools_that_have_not_begun_are_not_run(model, start, advance):
     ran = []
 
@@ -55,7 +57,7 @@ def test_tools_that_have_not_begun_are_not_run(model, start, advance):
         cancel_run(run_id=run.id)
         return "stopping"
 
-    tools = ToolRegistry([InThread(a_tool("stop", stop)), a_tool("effect", lambda: ran.append(1))])
+    tools = ToolRegistry([a_tool("stop", stop), a_tool("effect", lambda: ran.append(1))])
     model.script(ask(("stop", {}), ("effect", {}), ("effect", {})))
     run = start(tools=["stop", "effect"], available=tools)
     run = advance(run, tools=tools)
@@ -117,16 +119,3 @@ def test_a_run_that_is_over_stays_as_it_ended(model, start, advance):
     run = advance(start())
     assert cancel_run(run_id=run.id).status == "completed"
     assert Run.objects.get(id=run.id).cancel_requested_at is None
-
-
-class InThread:
-    """A tool that runs in the worker's own thread, where it sees the test's transaction."""
-
-    def __init__(self, tool):
-        self.tool = tool
-
-    def __getattr__(self, name):
-        return getattr(self.tool, name)
-
-    def __call__(self, **arguments):
-        return self.tool.function(**arguments)

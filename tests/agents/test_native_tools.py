@@ -183,8 +183,7 @@ def test_the_report_is_what_the_service_says(service):
 def test_every_native_tool_is_pure_and_describes_each_parameter():
     for tool in TOOLS:
         assert tool.effect == "pure"
-        schema = tool.schema["function"]
-        assert schema["description"]
-        assert schema["parameters"]["additionalProperties"] is False
-        for parameter in schema["parameters"]["properties"].values():
+        assert tool.description
+        assert tool.parameters["additionalProperties"] is False
+        for parameter in tool.parameters["properties"].values():
             assert parameter["description"]

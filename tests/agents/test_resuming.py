@@ -1,13 +1,12 @@
 """A worker may die at any moment: the next one goes on from what is recorded."""
 
 from contextlib import contextmanager, suppress
-from dataclasses import fields
 
 import pytest
 from django.db import connection
 
 from agents.models import Run
-from agents.tool_registry import Effect, Tool, ToolRegistry
+from agents.tool_registry import ToolRegistry
 from tests.agents.conftest import a_tool, summary, worker_dies
 from tests.support.model_server import ask, by_turn, say
 
@@ -143,28 +142,22 @@ def test_the_model_sees_the_same_conversation_as_without_the_interruption(
     assert without_made_up_ids(resumed) == without_made_up_ids(undisturbed)
 
 
-class Deadly(Tool):
-    """A tool that is done when the worker dies, before it has recorded anything."""
-
-    def __call__(self, **arguments):
-        self.function(**arguments)
-        raise Killed
-
-
 @pytest.fixture
 def die_at(start, advance):
     """``die_at("tool", function)``: a run whose worker died just after the tool had run."""
 
     def die_at(name, function, **options):
-        tool = a_tool(name, function, **options)
-        deadly = ToolRegistry(
-            [Deadly(**{field.name: getattr(tool, field.name) for field in fields(tool)})]
-        )
-        run = start(tools=[name], available=deadly)
+        def deadly(**arguments):
+            function(**arguments)
+            raise Killed
+
+        sound = ToolRegistry([a_tool(name, function, **options)])
+        killing = ToolRegistry([a_tool(name, deadly, **options)])
+        run = start(tools=[name], available=sound)
         with pytest.raises(Killed):
-            advance(run, tools=deadly)
+            advance(run, tools=killing)
         worker_dies(run)
-        return run, ToolRegistry([tool]), deadly
+        return run, sound, killing
 
     return die_at
 
@@ -182,7 +175,7 @@ def test_a_tool_of_unknown_outcome_runs_again_only_if_that_is_harmless(
         paid.append(amount)
 
     model.answer_with(by_turn(ask(("pay", {"amount": 5})), say("Paid.")))
-    run, tools, _ = die_at("pay", pay, effect=Effect(effect))
+    run, tools, _ = die_at("pay", pay, effect=effect)
     run = advance(run, tools=tools)
     assert (run.status, len(paid)) == (status, times)
 
@@ -191,7 +184,7 @@ def test_a_once_tool_of_unknown_outcome_is_named_as_what_is_to_be_settled(
     model, die_at, advance, api, alice
 ):
     model.answer_with(by_turn(ask(("pay", {"amount": 5})), say("Paid.")))
-    run, tools, _ = die_at("pay", lambda amount: "paid", effect=Effect.ONCE)
+    run, tools, _ = die_at("pay", lambda amount: "paid", effect="once")
     run = advance(run, tools=tools)
     assert run.status == "requires_action"
     assert run.lease_until is None
