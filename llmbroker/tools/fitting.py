@@ -64,10 +64,9 @@ def fitted(value: Any, schema: Any, problems: list[ArgumentProblem], path: str =
 def _fitted_object(
     value: dict[str, Any], schema: dict[str, Any], problems: list[ArgumentProblem], path: str
 ) -> dict[str, Any]:
-    properties = schema.get("properties")
-    if not isinstance(properties, dict):
-        properties = {}
-    required = [each for each in schema.get("required") or () if isinstance(each, str)]
+    properties, required = schema.get("properties"), schema.get("required")
+    properties = properties if isinstance(properties, dict) else {}
+    required = required if isinstance(required, list) else []
     inside = f"{path}." if path else ""
     problems += [
         ArgumentProblem(f"{inside}{name}", "is missing")
