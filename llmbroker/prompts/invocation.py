@@ -12,13 +12,14 @@ from llmbroker.prompts.errors import TemplateRenderError
 from llmbroker.prompts.functions import Functions, KernelFunction
 from llmbroker.prompts.limits import TemplateLimits
 from llmbroker.prompts.nodes import Argument, Call, Variable
-from llmbroker.prompts.prompt import Prompt
+from llmbroker.prompts.prompt import Prompt, prompt_function
 from llmbroker.prompts.results import FunctionResult
 from llmbroker.prompts.segments import RenderedPrompt
 from llmbroker.prompts.service import Service
 from llmbroker.prompts.trail import Trail, followed
 from llmbroker.tools.context import ToolContext
 from llmbroker.tools.execution import describe
+from llmbroker.tools.function import Effect
 from llmbroker.tools.run import arun_tool_loop
 
 Given = Mapping[str, Any]
@@ -36,6 +37,17 @@ class Invoker:
     def context(self) -> ToolContext:
         """What functions may know of a call that no model asked for."""
         return ToolContext(scope=self.service.scope if self.service else None)
+
+    def add_prompt(
+        self, prompt: Prompt, description: str | None, effect: Effect | None
+    ) -> KernelFunction:
+        """Add a prompt function, whose value as a tool is the model's answer."""
+
+        async def run(variables: Given, context: ToolContext) -> Any:
+            return (await self.answer(prompt, variables, context)).value
+
+        function = prompt_function(prompt, run, description=description, effect=effect)
+        return self.functions.add(KernelFunction(prompt.plugin_name, prompt.name, function, prompt))
 
     def chosen_service(self) -> Service:
         """What answers prompts. Raises LLMBrokerError if nothing does."""

@@ -12,17 +12,19 @@ from llmbroker.prompts.limits import DEFAULT_LIMITS, TemplateLimits
 from llmbroker.prompts.naming import wire_name
 from llmbroker.prompts.native import functions_of, name_of, native_function
 from llmbroker.prompts.plan import Plan, make_plan
-from llmbroker.prompts.prompt import Prompt, prompt_function
+from llmbroker.prompts.prompt import Prompt
 from llmbroker.prompts.results import FunctionResult
 from llmbroker.prompts.segments import RenderedPrompt
 from llmbroker.prompts.service import Service
 from llmbroker.prompts.template import PromptTemplate, TemplateSource
 from llmbroker.prompts.trail import run_blocking
-from llmbroker.prompts.variables import Variables, declared, inferred
-from llmbroker.tools.context import ToolContext
+from llmbroker.prompts.variables import Variables, declaration_of
 from llmbroker.tools.function import Effect, Function
 
 Result = TypeVar("Result")
+Invocable = KernelFunction | str
+Given = Mapping[str, Any] | None
+"""Variables by name, for those whose names no keyword can have."""
 
 
 class KernelTools(NamedTuple):
@@ -85,25 +87,20 @@ class Kernel:
         if (function is None) == (prompt is None):
             raise ValueError("pass exactly one of function and prompt")
         if function is not None:
+            if variables is not None or tools or strict or chat_options:
+                raise ValueError("variables, tools, strict and chat_options are for prompts only")
             name = function_name or name_of(function)
-            wire = wire_name(plugin_name, name)
-            native = native_function(
-                function, self, name=wire, description=description, effect=effect
-            )
+            options = {"description": description, "effect": effect}
+            native = native_function(function, self, wire_name(plugin_name, name), options)
             return self._invoker.functions.add(KernelFunction(plugin_name, name, native))
         if function_name is None or prompt is None:
             raise ValueError("a prompt needs a function_name")
         template = self._template(prompt, strict=strict)
-        used = template.variables
+        declaration = declaration_of(variables, template.variables)
         made = Prompt(
-            plugin_name,
-            function_name,
-            template,
-            inferred(used) if variables is None else declared(variables, used),
-            tuple(tools),
-            dict(chat_options or {}),
+            plugin_name, function_name, template, declaration, tuple(tools), chat_options or {}
         )
-        return self._add_prompt(made, description, effect)
+        return self._invoker.add_prompt(made, description, effect)
 
     def add_plugin(self, plugin: object, plugin_name: str) -> dict[str, KernelFunction]:
         """Add an object's ``@kernel_function`` and ``@function`` methods, or all that a dict
@@ -120,11 +117,7 @@ class Kernel:
         return added
 
     async def invoke(
-        self,
-        function: KernelFunction | str,
-        arguments: Mapping[str, Any] | None = None,
-        /,
-        **variables: Any,
+        self, function: Invocable, arguments: Given = None, /, **variables: Any
     ) -> FunctionResult:
         """Run a function, by ``plugin.function`` or as ``add_function`` gave it.
 
@@ -135,32 +128,20 @@ class Kernel:
         return await self._invoker.run(self._find(function), given, self._invoker.context())
 
     def invoke_sync(
-        self,
-        function: KernelFunction | str,
-        arguments: Mapping[str, Any] | None = None,
-        /,
-        **variables: Any,
+        self, function: Invocable, arguments: Given = None, /, **variables: Any
     ) -> FunctionResult:
         """``invoke`` for blocking code."""
         return self._wait_for(self.invoke(function, arguments, **variables))
 
     async def render(
-        self,
-        function: KernelFunction | str,
-        arguments: Mapping[str, Any] | None = None,
-        /,
-        **variables: Any,
+        self, function: Invocable, arguments: Given = None, /, **variables: Any
     ) -> RenderedPrompt:
         """The prompt that ``invoke`` would send; the functions of its template are called."""
         given = {**(arguments or {}), **variables}
         return await self._invoker.render(self._find(function), given)
 
     def render_sync(
-        self,
-        function: KernelFunction | str,
-        arguments: Mapping[str, Any] | None = None,
-        /,
-        **variables: Any,
+        self, function: Invocable, arguments: Given = None, /, **variables: Any
     ) -> RenderedPrompt:
         """``render`` for blocking code."""
         return self._wait_for(self.render(function, arguments, **variables))
@@ -185,23 +166,12 @@ class Kernel:
         """``plan`` for blocking code."""
         return self._wait_for(self.plan(goal, *names, max_steps=max_steps))
 
-    def _add_prompt(
-        self, prompt: Prompt, description: str | None, effect: Effect | None
-    ) -> KernelFunction:
-        async def run(variables: Mapping[str, Any], context: ToolContext) -> Any:
-            return (await self._invoker.answer(prompt, variables, context)).value
-
-        function = prompt_function(prompt, run, description=description, effect=effect)
-        return self._invoker.functions.add(
-            KernelFunction(prompt.plugin_name, prompt.name, function, prompt)
-        )
-
     def _template(self, prompt: TemplateSource | PromptTemplate, *, strict: bool) -> PromptTemplate:
         if isinstance(prompt, PromptTemplate):
             return prompt
         return PromptTemplate(prompt, strict=strict, limits=self._invoker.limits)
 
-    def _find(self, function: KernelFunction | str) -> KernelFunction:
+    def _find(self, function: Invocable) -> KernelFunction:
         return self._invoker.functions.find(function) if isinstance(function, str) else function
 
     def _wait_for(self, work: Coroutine[Any, Any, Result]) -> Result:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar, Unpack, cast, get_args, overload
 
@@ -15,6 +16,7 @@ from llmbroker.tools.workers import run_in_thread
 Marked = TypeVar("Marked", bound=Callable[..., Any])
 
 _MARK = "__kernel_function__"
+_WORD = re.compile(r"\w+")
 
 
 @overload
@@ -67,14 +69,15 @@ def _options_of(function: Any) -> Options:
 
 
 def native_function(
-    function: Callable[..., Any], kernel: object, **options: Any
+    function: Callable[..., Any], kernel: object, name: str, options: Mapping[str, Any]
 ) -> Function[..., Any]:
-    """``function`` as a Function; a parameter annotated as Kernel is given ``kernel``.
+    """``function`` as a Function of that name; a parameter annotated as Kernel gets ``kernel``.
 
     Options that are None stay as they were declared. Raises ValueError for a Function that asks
     for the kernel.
     """
-    given = {name: value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
+    given["name"] = name
     asks_for = _kernel_parameters(function, type(kernel))
     if isinstance(function, Function):
         if asks_for:
@@ -97,8 +100,7 @@ def _kernel_parameters(function: Callable[..., Any], kernel_type: type) -> list[
 def _is_kernel(annotation: Any, kernel_type: type) -> bool:
     kinds = kernel_type.__mro__[:-1]
     if isinstance(annotation, str):
-        name = annotation.removesuffix("| None").strip(" '\"").rpartition(".")[2]
-        return name in {each.__name__ for each in kinds}
+        return not {each.__name__ for each in kinds}.isdisjoint(_WORD.findall(annotation))
     return any(each in kinds for each in (annotation, *get_args(annotation)))
 
 

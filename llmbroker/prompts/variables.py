@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -34,13 +34,15 @@ class Declared:
     """Whether values are held to what is declared; nothing is known of inferred variables."""
 
 
-def inferred(names: Iterable[str]) -> Declared:
-    """Texts that a model must give, and a program may leave out."""
-    return Declared((), _object({name: {"type": "string"} for name in names}), {}, is_checked=False)
+def declaration_of(variables: Variables | None, used: Sequence[str]) -> Declared:
+    """What is declared in ``variables``, or else what the template's use of them tells.
 
-
-def declared(variables: Variables, used: Iterable[str]) -> Declared:
-    """Raises ValueError if the template uses a variable that is not among them."""
+    Raises ValueError if the template uses a variable that is not declared.
+    """
+    if variables is None:
+        # Texts that a model must give, and a program may leave out.
+        schema = _object({name: {"type": "string"} for name in used})
+        return Declared((), schema, {}, is_checked=False)
     unknown = [f"${name}" for name in used if name not in variables]
     if unknown:
         raise ValueError(
