@@ -7,3 +7,7 @@ from django.core.asgi import get_asgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "broker_project.settings")
 
 application = get_asgi_application()
+
+from broker_project.startup import refuse_wrong_keys  # noqa: E402 - Django must be set up first
+
+refuse_wrong_keys()

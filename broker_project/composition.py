@@ -9,6 +9,7 @@ from django.conf import settings
 from broker_project.shared_health import SharedHealth
 from llmbroker.catalog import pool
 from llmbroker.environment import environment_models
+from tenants.addresses import address_policy
 
 
 def broker_arguments() -> dict[str, Any]:
@@ -20,6 +21,7 @@ def broker_arguments() -> dict[str, Any]:
     common = [*environment_models(), *pool()]
     return {
         "health": SharedHealth(settings.REDIS_URL),
+        "policy": address_policy(),
         "registry": DjangoRegistry(common),
         "secrets": DjangoSecrets(),
         "store": DjangoStore(),

@@ -142,6 +142,11 @@ SPECTACULAR_SETTINGS = {
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 
+# Addresses that tenants give (endpoints, tools) must be public and https, but for the host names,
+# addresses and networks named here; a local trial may reach everything.
+BROKER_ALLOW_PRIVATE_ADDRESSES = env.bool("BROKER_ALLOW_PRIVATE_ADDRESSES", default=LOCAL)
+BROKER_ALLOWED_ADDRESSES = env.list("BROKER_ALLOWED_ADDRESSES", default=[])
+
 # The weather tool's public service (no key needed); tests point it at loopback.
 WEATHER_API_URL = env.str("WEATHER_API_URL", default="https://wttr.in")
 # Dotted paths of modules whose functions are tools of every tenant.

@@ -88,12 +88,19 @@ class AddressPolicy:
             raise AddressRefusedError("the URL names no host")
         if parts.username is not None or parts.password is not None:
             raise AddressRefusedError("the URL holds a user or a password")
-        literal = _literal(host)
-        named = self.private or host in self._hosts or (literal and self._is_named(literal))
+        literal, named = _literal(host), self.names(host)
         if parts.scheme != "https" and not (parts.scheme == "http" and named):
             raise AddressRefusedError("only https addresses may be reached")
         if literal is not None and not named:
             self.check_address(host, literal)
+
+    def names(self, host: str) -> bool:
+        """Whether ``host``, a name or an address, may be reached wherever it is."""
+        host = _plain(host)
+        literal = _literal(host)
+        return (
+            self.private or host in self._hosts or (literal is not None and self._is_named(literal))
+        )
 
     def check_address(self, host: str, address: Address) -> None:
         """Refuse ``address``, to which ``host`` has been resolved, unless it may be reached.

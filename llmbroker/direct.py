@@ -11,6 +11,7 @@ from llmbroker.exchange import Exchange
 from llmbroker.models import ApiKey, LLMConfig, Message, ToolSchema
 from llmbroker.reply import DirectResult
 from llmbroker.transport import Transport
+from llmbroker.wire.completion import one_tool_call
 from llmbroker.wire.failure import ExchangeError
 from llmbroker.wire.request import Request, build_request
 
@@ -52,9 +53,10 @@ class AsyncDirectClient:
         request = _request(config, key, messages, tools, params, stream=False)
         exchange = Exchange(self._transport, config, key)
         try:
-            return DirectResult.of(
-                await exchange.whole(request, timeout=timeout or DEFAULT_TIMEOUT)
-            )
+            completion = await exchange.whole(request, timeout=timeout or DEFAULT_TIMEOUT)
+            if params and params.get("parallel_tool_calls") is False:
+                completion = one_tool_call(completion)
+            return DirectResult.of(completion)
         except ExchangeError as error:
             failure = error.failure
         raise failure.to_error(config.name)

@@ -39,7 +39,7 @@ class Exchange:
         answer = await self._transport.post(request, timeout=timeout, guarded=self._guarded)
         if answer.status != 200:
             raise self._error(answer.status, answer.headers, answer.body)
-        return parse_completion(answer.body, origin=self._origin, max_tokens=max_tokens)
+        return self._parse(answer.body, max_tokens)
 
     async def open(
         self,
@@ -67,13 +67,16 @@ class Exchange:
         if answer.status != 200:
             raise self._error(answer.status, answer.headers, await answer.body())
         if answer.headers.get("Content-Type", "").startswith("application/json"):
-            body = await answer.body()
-            return Whole(parse_completion(body, origin=self._origin, max_tokens=max_tokens))
-        source = Source(
-            answer, StreamAssembler(self._origin, max_tokens=max_tokens), stall=self.timeouts.stall
-        )
+            return Whole(self._parse(await answer.body(), max_tokens))
+        assembler = StreamAssembler(self._origin, max_tokens=max_tokens, secrets=self._secrets)
+        source = Source(answer, assembler, stall=self.timeouts.stall)
         await source.wait_for_content()
         return source
+
+    def _parse(self, body: bytes, max_tokens: int | None) -> Completion:
+        return parse_completion(
+            body, origin=self._origin, max_tokens=max_tokens, secrets=self._secrets
+        )
 
     def _error(self, status: int, headers: Mapping[str, str], body: bytes) -> ExchangeError:
         failure = read_failure(status, headers, body, secrets=self._secrets, now=datetime.now(UTC))

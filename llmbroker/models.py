@@ -124,11 +124,16 @@ class KeySource(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key to call with. Its value prints nowhere; ``id`` tells keys apart."""
+    """A key to call with. Its value prints nowhere.
+
+    ``id`` tells keys apart and ``version`` the values that one key has had, so that a replaced
+    value does not inherit the cooldown of the old one.
+    """
 
     id: str
     value: str = field(repr=False)
     source: KeySource = KeySource.INSTALLATION
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,12 +123,17 @@ def _opened(keys: list[ProviderKey], source: KeySource) -> list[ApiKey]:
         if key.status != ProviderKey.Status.ACTIVE:
             continue
         try:
-            opened.append(ApiKey(str(key.pk), open_value(key).reveal(), source))
+            value = open_value(key).reveal()
+            opened.append(ApiKey(str(key.pk), value, source, version=_version(key)))
         except SecretUnavailable as error:
             failure = error
     if failure is not None and not opened:
         raise failure
     return opened
+
+
+def _version(key: ProviderKey) -> str:
+    return bytes(key.fingerprint[:6]).hex()
 
 
 def _may_use_installation(scope: Scope) -> bool:

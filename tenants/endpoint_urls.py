@@ -8,6 +8,7 @@ instead of a name points into a private network.
 import re
 from urllib.parse import urlsplit
 
+from llmbroker.addresses import AddressPolicy, AddressRefusedError
 from tenants.errors import InvalidInput
 
 # At least two labels and a last one of letters: no spelling of an IPv4 or IPv6 address fits.
@@ -15,7 +16,7 @@ _PUBLIC_NAME = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z
 _PRIVATE_ZONES = (".internal", ".local", ".localhost", ".home.arpa", ".lan")
 
 
-def endpoint_url(text: str, *, private_allowed: bool, param: str = "base_url") -> str:
+def endpoint_url(text: str, *, policy: AddressPolicy, param: str = "base_url") -> str:
     """``text`` in the form it is stored; InvalidInput says what is wrong with it."""
     if not text.isascii() or not text.isprintable() or " " in text or "\\" in text:
         raise InvalidInput("The URL holds characters that a URL cannot hold.", param=param)
@@ -30,13 +31,14 @@ def endpoint_url(text: str, *, private_allowed: bool, param: str = "base_url") -
         )
     if url.query or url.fragment or "?" in text or "#" in text:
         raise InvalidInput("Store the key as a key: the URL has no query.", param=param)
-    schemes = ("https", "http") if private_allowed else ("https",)
     host = (url.hostname or "").rstrip(".")
-    if url.scheme not in schemes or not host or port == 0:
-        raise InvalidInput(
-            f"The URL starts with {' or '.join(schemes)}:// and a host.", param=param
-        )
-    if not private_allowed and not _is_public(host):
+    if url.scheme not in ("https", "http") or not host or port == 0:
+        raise InvalidInput("The URL starts with https:// and a host.", param=param)
+    try:
+        policy.check_url(text)
+    except AddressRefusedError as error:
+        raise InvalidInput(f"This address cannot be used: {error}.", param=param) from None
+    if not policy.names(host) and not _is_public(host):
         raise InvalidInput("The host is not a public name.", param=param)
     return text.rstrip("/")
 

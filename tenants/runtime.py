@@ -1,4 +1,4 @@
-"""The process-wide broker, for entry points (views, tasks, commands). Services take it as an argument.
+"""The process-wide broker, for entry points: views, tasks, commands. Services get it as argument.
 
 Apps may not import broker_project, which builds the broker; so it registers a factory here
 when Django starts, and the first use in a process opens the broker, after any fork.

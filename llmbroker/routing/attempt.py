@@ -23,6 +23,7 @@ from llmbroker.routing.health import Health
 from llmbroker.routing.slots import Slots
 from llmbroker.routing.verdict import VERDICTS, Cools
 from llmbroker.transport import Transport
+from llmbroker.wire.completion import one_tool_call
 from llmbroker.wire.failure import ExchangeError, Failure, FailureKind
 from llmbroker.wire.request import Request, build_request
 
@@ -94,7 +95,12 @@ class Attempt:
             self._request(stream=False), timeout=timeout, max_tokens=self._max_tokens
         )
         await self.succeed(completion)
-        return completion
+        return one_tool_call(completion) if self.one_tool_only else completion
+
+    @property
+    def one_tool_only(self) -> bool:
+        """Whether the caller wants one tool call at a time, whatever the model makes of it."""
+        return bool(self._ask.params) and self._ask.params.get("parallel_tool_calls") is False
 
     async def open(self, connection: AsyncExitStack, timeout: float | None) -> Source:
         """Ask and wait for the first content; the rest is read from the source."""

@@ -37,8 +37,8 @@ class Candidate:
             {
                 Cools.HOST: f"host {host}",
                 Cools.MODEL: f"model {side} {config.base_url} {config.model}",
-                Cools.KEY: f"key {host} {key.id}",
-                Cools.KEY_ON_MODEL: f"key {host} {key.id} {config.model}",
+                Cools.KEY: f"key {host} {key.id} {key.version}",
+                Cools.KEY_ON_MODEL: f"key {host} {key.id} {key.version} {config.model}",
             },
         )
 

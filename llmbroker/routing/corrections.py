@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from llmbroker.models import LLMConfig
 from llmbroker.wire.failure import Failure, FailureKind
-
-_TWINS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+from llmbroker.wire.params import OTHER_NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +36,8 @@ class Corrections:
         if failure.kind is not FailureKind.UNSUPPORTED_PARAMETER or failure.param is None:
             return
         known = self.of(config)
-        if failure.param in _TWINS:
-            known = replace(known, renamed={failure.param: _TWINS[failure.param]})
+        if failure.param in OTHER_NAME:
+            known = replace(known, renamed={failure.param: OTHER_NAME[failure.param]})
         else:
             known = replace(known, dropped=known.dropped | {failure.param})
         self._known[config.base_url, config.model] = known

@@ -8,6 +8,7 @@ from llmbroker.errors import StreamInterruptedError
 from llmbroker.exchange import Source
 from llmbroker.models import Completion
 from llmbroker.routing.attempt import Attempt
+from llmbroker.wire.completion import one_tool_call
 from llmbroker.wire.deltas import Delta
 from llmbroker.wire.failure import ExchangeError
 
@@ -30,15 +31,17 @@ class LiveStream:
         if self._closed:
             return None
         try:
-            delta = await self._source.next()
-            if delta is not None:
-                return delta
-            self.completion = self._source.finish()
+            while (delta := await self._source.next()) is not None:
+                if self._wanted(delta):
+                    return delta
+            completion = self._source.finish()
         except ExchangeError as error:
             failure = error.failure
         else:
             await self._disconnect()
-            await self.attempt.succeed(self.completion)
+            await self.attempt.succeed(completion)
+            one = self.attempt.one_tool_only
+            self.completion = one_tool_call(completion) if one else completion
             return None
         await self._disconnect()
         await self.attempt.fail(failure)
@@ -50,6 +53,9 @@ class LiveStream:
         if not self._closed:
             await self._disconnect()
             await self.attempt.abandon()
+
+    def _wanted(self, delta: Delta) -> bool:
+        return not (self.attempt.one_tool_only and delta.kind == "tool_call" and delta.index)
 
     async def _disconnect(self) -> None:
         self._closed = True

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from django.conf import settings
-
+from tenants.addresses import address_policy
 from tenants.endpoint_urls import endpoint_url
 from tenants.errors import NotFound
 from tenants.models import Endpoint, Scope, Tenant
@@ -31,14 +30,9 @@ def delete_endpoint(*, endpoint: Endpoint) -> None:
 def _saved(endpoint: Endpoint, values: dict[str, Any]) -> Endpoint:
     for name, value in values.items():
         setattr(endpoint, name, value)
-    endpoint.base_url = endpoint_url(endpoint.base_url, private_allowed=private_addresses_allowed())
+    endpoint.base_url = endpoint_url(endpoint.base_url, policy=address_policy())
     if endpoint.scope is not None and endpoint.scope.tenant_id != endpoint.tenant_id:
         raise NotFound("No such scope.", param="scope")
     with conflict_if(_ONCE, f"There is an endpoint {endpoint.name} already.", param="name"):
         endpoint.save()
     return endpoint
-
-
-def private_addresses_allowed() -> bool:
-    """Whether this installation lets endpoints be plain http and inside its own network."""
-    return bool(getattr(settings, "BROKER_ALLOW_PRIVATE_ADDRESSES", False))

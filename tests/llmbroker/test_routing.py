@@ -94,6 +94,23 @@ def test_a_refused_key_is_not_tried_again_and_the_error_says_so(
     assert len(server.requests) == 1
 
 
+def test_a_replaced_key_does_not_inherit_the_old_one_s_cooldown(
+    server: ModelServer, make_broker: MakeBroker
+) -> None:
+    class Replaceable(llmbroker.DictSecrets):
+        async def keys(self, ref: str, *, scope: str | None) -> list[llmbroker.ApiKey]:
+            return [llmbroker.ApiKey("key-1", current, version=current)]
+
+    server.script(fail(401), say("fine"))
+    broker = make_broker(model(server), secrets=Replaceable({}))
+    current = "sk-old"
+    with pytest.raises(llmbroker.NoLLMAvailableError):
+        broker.ask("hello", wait=0)
+
+    current = "sk-new"
+    assert broker.ask("hello", wait=0).text == "fine"
+
+
 def test_one_scope_s_refused_key_does_not_stop_another_scope(
     server: ModelServer, make_broker: MakeBroker
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 import llmbroker
 from llmbroker.transport import Timeouts
 from tests.llmbroker.conftest import MakeBroker, model
-from tests.support.model_server import ModelServer, Reply, fail, say
+from tests.support.model_server import ModelServer, Reply, ask, fail, say
 
 
 def chunk(**delta: object) -> bytes:
@@ -128,6 +128,25 @@ def test_tool_calls_and_reasoning_arrive_as_deltas_and_whole_at_the_end(
     assert stream.completion is not None
     assert stream.completion.tool_calls is not None
     assert stream.completion.tool_calls[0]["function"] == {"name": "f", "arguments": '{"a":1}'}
+
+
+def test_one_tool_call_at_a_time_is_kept_to_whatever_the_model_sends(
+    server: ModelServer, make_broker: MakeBroker
+) -> None:
+    calls = [
+        {"index": index, "id": f"c{index}", "function": {"name": "f", "arguments": "{}"}}
+        for index in range(2)
+    ]
+    server.script(sse(chunk(tool_calls=calls) + STOP + DONE), ask(("f", {}), ("g", {})))
+    broker = make_broker(model(server))
+    once = {"parallel_tool_calls": False}
+
+    stream = broker.stream("hello", params=once)
+    assert [delta.id for delta in stream.deltas()] == ["c0"]
+    assert stream.completion is not None
+    assert [each["id"] for each in stream.completion.tool_calls or []] == ["c0"]
+    whole = broker.ask("hello", params=once).tool_calls or []
+    assert [each["function"]["name"] for each in whole] == ["f"]
 
 
 def test_a_server_that_does_not_stream_gives_its_answer_in_one_piece(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from llmbroker.addresses import AddressPolicy
 from tenants.endpoint_urls import endpoint_url
 from tenants.errors import InvalidInput, NotFound
 from tenants.models import Endpoint
@@ -51,7 +52,7 @@ BLOCKED = [
 @pytest.mark.parametrize("url", BLOCKED)
 def test_urls_that_lead_inside_or_carry_a_key_are_refused_without_repeating_them(url):
     with pytest.raises(InvalidInput) as refused:
-        endpoint_url(url, private_allowed=False)
+        endpoint_url(url, policy=AddressPolicy())
     assert "sk-fake" not in str(refused.value)
     assert refused.value.param == "base_url"
 
@@ -65,14 +66,14 @@ def test_urls_that_lead_inside_or_carry_a_key_are_refused_without_repeating_them
     ],
 )
 def test_public_names_are_taken(url):
-    assert endpoint_url(url, private_allowed=False) == url
+    assert endpoint_url(url, policy=AddressPolicy()) == url
 
 
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:11434/v1", "http://localhost:1234/v1", "https://[::1]:8000/v1"]
 )
 def test_an_installation_may_allow_its_own_network(url):
-    assert endpoint_url(f"{url}/", private_allowed=True) == url
+    assert endpoint_url(f"{url}/", policy=AddressPolicy(private=True)) == url
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_an_installation_may_allow_its_own_network(url):
 )
 def test_even_there_a_url_holds_no_key_and_is_http(url):
     with pytest.raises(InvalidInput):
-        endpoint_url(url, private_allowed=True)
+        endpoint_url(url, policy=AddressPolicy(private=True))
 
 
 def test_an_endpoint_is_ones_own_unless_an_admin_says_shared(api, alice, bob):
