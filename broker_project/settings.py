@@ -33,7 +33,7 @@ BROKER_ENCRYPTION_KEYS = _required(
     "it encrypts the provider keys; `python -m broker_project.local.secrets` prints one",
 )
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
-CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
 INSTALLED_APPS = [
     "unfold",
@@ -145,7 +145,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 # Addresses that tenants give (endpoints, tools) must be public and https, but for the host names,
 # addresses and networks named here; a local trial may reach everything.
 BROKER_ALLOW_PRIVATE_ADDRESSES = env.bool("BROKER_ALLOW_PRIVATE_ADDRESSES", default=LOCAL)
-BROKER_ALLOWED_ADDRESSES = env.list("BROKER_ALLOWED_ADDRESSES", default=[])
+BROKER_ALLOWED_ADDRESSES: list[str] = env.list("BROKER_ALLOWED_ADDRESSES", default=[])
 
 # The weather tool's public service (no key needed); tests point it at loopback.
 WEATHER_API_URL = env.str("WEATHER_API_URL", default="https://wttr.in")

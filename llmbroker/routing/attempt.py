@@ -100,7 +100,7 @@ class Attempt:
     @property
     def one_tool_only(self) -> bool:
         """Whether the caller wants one tool call at a time, whatever the model makes of it."""
-        return bool(self._ask.params) and self._ask.params.get("parallel_tool_calls") is False
+        return (self._ask.params or {}).get("parallel_tool_calls") is False
 
     async def open(self, connection: AsyncExitStack, timeout: float | None) -> Source:
         """Ask and wait for the first content; the rest is read from the source."""
