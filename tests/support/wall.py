@@ -377,6 +377,16 @@ async def no_end(exchange: Exchange) -> None:
         await exchange.answer()
 
 
+async def refuses_key(exchange: Exchange) -> None:
+    await exchange.fail(401, "Incorrect API key provided", "invalid_api_key")
+
+
+async def cut_short(exchange: Exchange) -> None:
+    """The token limit was used up by thinking, before the first word."""
+    nothing = {"role": "assistant", "content": "", "reasoning_content": "Let me think"}
+    await exchange.send(200, exchange.completion(nothing, "length"))
+
+
 async def small_window(exchange: Exchange) -> None:
     await exchange.fail(400, "The maximum context length is 8 tokens", "context_length_exceeded")
 
@@ -417,7 +427,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
         for each in (
             *(limited_once, limited, fails_once, unavailable, down, resets, silent, slow, cut),
             *(stalls, garbled, garbled_first, loses_a_word, no_done, no_end, small_window),
-            *(filtered, filters_its_answer, declines, no_prefill),
+            *(filtered, filters_its_answer, declines, no_prefill, refuses_key, cut_short),
         )
     },
 }
