@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from llmbroker.models import Message
@@ -14,6 +15,25 @@ MAX_MESSAGES = 2000
 _FIELDS = frozenset({"role", "content", "name", "tool_call_id"})
 
 
+@extend_schema_field(
+    {
+        "type": "object",
+        "properties": {
+            "role": {"type": "string", "enum": list(ROLES)},
+            "content": {
+                "oneOf": [
+                    {"type": "string"},
+                    {"type": "array", "items": {"type": "object"}},
+                ],
+                "nullable": True,
+            },
+            "name": {"type": "string"},
+            "tool_call_id": {"type": "string"},
+            "tool_calls": {"type": "array", "items": {"type": "object"}},
+        },
+        "required": ["role"],
+    }
+)
 class MessageField(serializers.Field[Message, Any, Message, Any]):
     """One message. An assistant's goes back as it came, the provider's own fields included."""
 

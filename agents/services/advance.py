@@ -7,6 +7,7 @@ on from the last record. No database connection is held while a model or a tool 
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from uuid import UUID
 
 from django.db import DatabaseError, connection
@@ -43,7 +44,8 @@ def advance_run(*, run_id: UUID, broker: Broker, tools: ToolRegistry) -> None:
     except DatabaseError:
         raise  # nothing can be written: the lease runs out, and the reaper rings for another
     except Exception:
-        leave(lease, Outcome.failed("internal_error", "Something went wrong on our side."))
+        with suppress(LeaseLostError):
+            leave(lease, Outcome.failed("internal_error", "Something went wrong on our side."))
         raise
 
 

@@ -9,7 +9,7 @@ from django.conf import settings as project
 
 from agents.models import Run
 from agents.services.reaping import reap_runs
-from tests.agents.conftest import worker_dies
+from tests.agents.helpers import worker_dies
 from tests.support.model_server import ModelServer, ask, by_turn, say
 from tests.support.weather_service import weather_service
 from tests.support.worker import running_worker

@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from agents.models import Agent, Run
-from tests.agents.conftest import a_tool
+from tests.agents.helpers import a_tool
 from tests.support.model_server import ask, say
 
 pytestmark = pytest.mark.django_db

@@ -4,7 +4,7 @@ import pytest
 
 from agents.models import Run
 from agents.services.definitions import create_agent
-from tests.agents.conftest import MODEL_KEY, a_tool, summary
+from tests.agents.helpers import MODEL_KEY, a_tool, summary
 from tests.support.model_server import ask, completion, say
 
 pytestmark = pytest.mark.django_db

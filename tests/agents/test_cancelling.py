@@ -6,7 +6,7 @@ from agents.models import Run
 from agents.services.cancelling import cancel_run
 from agents.services.leases import claim
 from agents.tool_registry import ToolRegistry
-from tests.agents.conftest import a_tool, worker_dies
+from tests.agents.helpers import a_tool, worker_dies
 from tests.support.model_server import ask, say
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,7 @@ from django.utils import timezone
 from agents.models import Run
 from agents.services.heartbeat import Heartbeat
 from agents.services.leases import Lease, LeaseLostError, checkpoint, claim
-from tests.agents.conftest import a_tool, worker_dies
+from tests.agents.helpers import a_tool, worker_dies
 from tests.support.model_server import ask, by_turn, say
 
 

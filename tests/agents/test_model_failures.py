@@ -8,7 +8,7 @@ from django.db import OperationalError, connection
 from agents.models import Run
 from llmbroker import Broker, InMemoryRegistry, LLMConfig
 from tenants.errors import SecretUnavailable
-from tests.agents.conftest import MODEL_KEY, worker_dies
+from tests.agents.helpers import MODEL_KEY, worker_dies
 from tests.support.model_server import ask, fail, say
 
 pytestmark = pytest.mark.django_db

@@ -14,7 +14,7 @@ from agents.models import Run
 from agents.services.cancelling import cancel_run
 from agents.services.leases import claim
 from agents.services.reaping import reap_runs
-from tests.agents.conftest import worker_dies
+from tests.agents.helpers import worker_dies
 from tests.support.model_server import say
 
 pytestmark = pytest.mark.django_db
@@ -117,6 +117,8 @@ def test_a_queue_that_is_down_costs_a_warning_and_no_run(
 @pytest.fixture
 def queue_is_down():
     usual = current_app._get_current_object()
-    Celery("down", broker="amqp://127.0.0.1:1").set_current()
+    down = Celery("down", broker="redis://127.0.0.1:1/0")
+    down.conf.broker_transport_options = {"max_retries": 1, "interval_start": 0}
+    down.set_current()
     yield
     usual.set_current()

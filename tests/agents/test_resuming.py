@@ -7,7 +7,7 @@ from django.db import connection
 
 from agents.models import Run
 from agents.tool_registry import ToolRegistry
-from tests.agents.conftest import a_tool, summary, worker_dies
+from tests.agents.helpers import a_tool, summary, worker_dies
 from tests.support.model_server import ask, by_turn, say
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from agents.native_tools import TOOLS
 from agents.time_limit import within
 from agents.tool_registry import ToolRegistry, load_plugins
-from tests.agents.conftest import a_tool
+from tests.agents.helpers import a_tool
 
 
 def test_the_native_tools_are_a_plugin():

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.agents.conftest import a_tool
+from tests.agents.helpers import a_tool
 from tests.support.model_server import ask, say
 
 pytestmark = pytest.mark.django_db

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.agents.conftest import a_tool
+from tests.agents.helpers import a_tool
 from tests.support.model_server import Reply, ask, say
 
 pytestmark = pytest.mark.django_db

@@ -1,0 +1,33 @@
+"""What the tests of runs have in common beside fixtures."""
+
+from datetime import timedelta
+
+from django.utils import timezone
+
+from agents.models import Run
+from llmbroker import Function
+from tenants.caller import Caller
+from tenants.roles import ALL
+
+MODEL_KEY = "sk-marker-6d1f0c2b7a"
+ANYTHING = {"type": "object", "properties": {}}
+
+
+def caller_of(person):
+    return Caller(person.tenant, person.scope, person.user, None, ALL)
+
+
+def a_tool(name, function, **options):
+    """A tool that takes whatever it is given."""
+    return Function(function, **{"name": name, "effect": "pure", "parameters": ANYTHING, **options})
+
+
+def worker_dies(run):
+    """The lease of whoever worked on ``run`` runs out."""
+    past = timezone.now() - timedelta(seconds=1)
+    Run.objects.filter(id=run.id, lease_until__isnull=False).update(lease_until=past)
+
+
+def summary(run):
+    """(kind, what, status) of each step."""
+    return [(step.kind, step.name or step.llm_name, step.status) for step in run.steps.all()]
