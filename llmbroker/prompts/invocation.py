@@ -19,7 +19,6 @@ from llmbroker.prompts.service import Service
 from llmbroker.prompts.trail import Trail, followed
 from llmbroker.tools.context import ToolContext
 from llmbroker.tools.execution import describe
-from llmbroker.tools.function import Effect
 from llmbroker.tools.run import arun_tool_loop
 
 Given = Mapping[str, Any]
@@ -38,15 +37,13 @@ class Invoker:
         """What functions may know of a call that no model asked for."""
         return ToolContext(scope=self.service.scope if self.service else None)
 
-    def add_prompt(
-        self, prompt: Prompt, description: str | None, effect: Effect | None
-    ) -> KernelFunction:
+    def add_prompt(self, prompt: Prompt, description: str | None) -> KernelFunction:
         """Add a prompt function, whose value as a tool is the model's answer."""
 
         async def run(variables: Given, context: ToolContext) -> Any:
             return (await self.answer(prompt, variables, context)).value
 
-        function = prompt_function(prompt, run, description=description, effect=effect)
+        function = prompt_function(prompt, run, description=description)
         return self.functions.add(KernelFunction(prompt.plugin_name, prompt.name, function, prompt))
 
     def chosen_service(self) -> Service:

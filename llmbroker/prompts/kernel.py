@@ -96,11 +96,16 @@ class Kernel:
         if function_name is None or prompt is None:
             raise ValueError("a prompt needs a function_name")
         template = self._template(prompt, strict=strict)
-        declaration = declaration_of(variables, template.variables)
         made = Prompt(
-            plugin_name, function_name, template, declaration, tuple(tools), chat_options or {}
+            plugin_name,
+            function_name,
+            template,
+            declaration_of(variables, template.variables),
+            tuple(tools),
+            dict(chat_options or {}),
+            effect,
         )
-        return self._invoker.add_prompt(made, description, effect)
+        return self._invoker.add_prompt(made, description)
 
     def add_plugin(self, plugin: object, plugin_name: str) -> dict[str, KernelFunction]:
         """Add an object's ``@kernel_function`` and ``@function`` methods, or all that a dict

@@ -9,10 +9,12 @@ from typing import Any
 
 from llmbroker.errors import ToolLoopLimitError
 from llmbroker.models import Message, Usage
+from llmbroker.prompts.errors import UnknownFunctionError
 from llmbroker.prompts.functions import Functions, KernelFunction
 from llmbroker.prompts.invocation import Invoker
 from llmbroker.tools.function import Function
 from llmbroker.tools.loop import ToolLoop
+from llmbroker.tools.outcomes import ToolStatus
 from llmbroker.tools.run import arun_tool_loop
 from llmbroker.tools.steps import ToolStep
 
@@ -23,6 +25,9 @@ INSTRUCTIONS = (
     " which you need them. Functions that would change something are not called really, and"
     " their result says so."
 )
+
+
+_NOT_CALLED = {ToolStatus.INVALID_ARGUMENTS, ToolStatus.UNKNOWN_TOOL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ async def make_plan(invoker: Invoker, goal: str, names: tuple[str, ...], *, max_
     """Let the model go for ``goal``; only functions that are ``pure`` are really called."""
     functions = invoker.functions
     chosen = {each.function.name: each for each in functions.select(names)}
-    pure = {name for name, each in chosen.items() if is_pure(each, functions)}
+    pure = {name for name, each in chosen.items() if _is_pure(each, functions, frozenset())}
     steps: list[PlanStep] = []
 
     def note(step: ToolStep) -> None:
@@ -67,28 +72,24 @@ async def make_plan(invoker: Invoker, goal: str, names: tuple[str, ...], *, max_
     return Plan(goal, tuple(steps), answer, loop.run_usage)
 
 
-def is_pure(function: KernelFunction, functions: Functions) -> bool:
-    """Whether calling it changes nothing: for a prompt, whatever its template calls as well."""
-    return _pure(function, functions, seen=set())
-
-
-def _pure(function: KernelFunction, functions: Functions, seen: set[str]) -> bool:
+def _is_pure(function: KernelFunction, functions: Functions, seen: frozenset[str]) -> bool:
+    """Whether calling it changes nothing: for a prompt, whatever it may call as well."""
     if function.full_name in seen:
-        return True
-    seen.add(function.full_name)
-    if function.function.effect != "pure":
-        return False
-    return all(_pure(each, functions, seen) for each in _called(function, functions))
-
-
-def _called(function: KernelFunction, functions: Functions) -> Iterable[KernelFunction]:
+        return True  # whether it is shows elsewhere in the circle
     prompt = function.prompt
     if prompt is None:
-        return ()
-    called = [
-        functions.find(each.name, near=function.plugin_name) for each in prompt.template.calls
-    ]
-    return [*called, *(functions.select(prompt.tools) if prompt.tools else ())]
+        return function.function.effect == "pure"
+    if prompt.effect not in ("pure", None):
+        return False
+    try:
+        called = [
+            functions.find(each.name, near=prompt.plugin_name) for each in prompt.template.calls
+        ]
+        called += functions.select(prompt.tools) if prompt.tools else []
+    except UnknownFunctionError:
+        return False
+    seen |= {function.full_name}
+    return all(_is_pure(each, functions, seen) for each in called)
 
 
 def _dry(function: KernelFunction) -> Function[..., Any]:
@@ -124,6 +125,6 @@ def _steps(
             step.number,
             known.full_name if known else name,
             result.call.arguments,
-            name in pure,
+            name in pure and result.status not in _NOT_CALLED,
             result.text,
         )

@@ -16,7 +16,9 @@ from llmbroker.tools.function import Effect, Function
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """``tools`` are the plugins and functions that the model may call while it answers."""
+    """``tools`` are the plugins and functions that the model may call while it answers.
+    ``effect`` is as declared.
+    """
 
     plugin_name: str
     name: str
@@ -24,6 +26,7 @@ class Prompt:
     variables: Declared
     tools: tuple[str, ...] = ()
     chat_options: Mapping[str, Any] = field(default_factory=dict)
+    effect: Effect | None = None
 
     @property
     def full_name(self) -> str:
@@ -34,9 +37,7 @@ class Prompt:
 Run = Callable[[Mapping[str, Any], ToolContext], Awaitable[Any]]
 
 
-def prompt_function(
-    prompt: Prompt, run: Run, *, description: str | None, effect: Effect | None
-) -> Function[..., Any]:
+def prompt_function(prompt: Prompt, run: Run, *, description: str | None) -> Function[..., Any]:
     """The Function whose value is what ``run`` makes of variables and context.
 
     A prompt that calls nothing is ``pure``; of another nothing is known unless it is declared.
@@ -46,7 +47,7 @@ def prompt_function(
         _callable(prompt.variables, run),
         name=wire_name(prompt.plugin_name, prompt.name),
         description=description or "",
-        effect=effect or ("pure" if is_closed else "once"),
+        effect=prompt.effect or ("pure" if is_closed else "once"),
         parameters=prompt.variables.schema,
     )
 
