@@ -4,9 +4,10 @@ from datetime import datetime
 from uuid import UUID
 
 from journal import selectors, services
+from journal.models import INSTALLATION
 from journal.models import Call as Row
 from journal.rows import call_of, row_of, scope_id_of
-from llmbroker.models import Call, check_score
+from llmbroker.models import Call, Rated, check_score
 from tenants.database import in_thread
 from tenants.errors import NotFound
 
@@ -31,6 +32,11 @@ class DjangoStore:
             await in_thread(services.rate, score=score, scope_id=scope_id, call_id=identity)
         except (ValueError, NotFound):
             raise KeyError(call_id) from None
+
+    async def ratings(self, *, limit: int, scope: str | None) -> list[Rated]:
+        """The newest rating of each rated call among the newest ``limit`` calls of ``scope``."""
+        scope_id = INSTALLATION if scope is None else scope_id_of(scope)
+        return await in_thread(selectors.ratings_of_scope, scope_id, newest=limit)
 
     async def calls(
         self,

@@ -8,7 +8,7 @@ from django.db.models.expressions import Combinable
 
 from journal.models import INSTALLATION, Call, Rating
 from journal.text import stored
-from llmbroker.models import CallStatus
+from llmbroker.models import CallStatus, Rated
 from tenants.caller import Caller
 from tenants.models import Scope
 from tenants.roles import ADMIN
@@ -79,6 +79,18 @@ def with_score(calls: QuerySet[Call]) -> QuerySet[Call]:
     """
     newest = Rating.objects.order_by("call_id", "-id").distinct("call_id")
     return calls.prefetch_related(Prefetch("ratings", newest))
+
+
+def ratings_of_scope(scope_id: UUID, *, newest: int) -> list[Rated]:
+    """The newest rating of each rated call among the scope's ``newest`` calls."""
+    calls = Call.objects.filter(scope_id=scope_id).order_by("-id").values("id")[:newest]
+    ratings = (
+        Rating.objects.filter(scope_id=scope_id, call_id__in=calls, call__scope_id=scope_id)
+        .order_by("call_id", "-id")
+        .distinct("call_id")
+        .values_list("call__operation", "call__llm_name", "score")
+    )
+    return [Rated(*each) for each in ratings]
 
 
 def answered(calls: QuerySet[Call]) -> QuerySet[Call]:

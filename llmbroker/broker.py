@@ -14,6 +14,7 @@ from llmbroker.catalog import alias as catalog_alias
 from llmbroker.catalog import load_models
 from llmbroker.catalog import pool as catalog_pool
 from llmbroker.environment import EnvironmentSecrets, environment_models
+from llmbroker.learning import Learner
 from llmbroker.memory import DictSecrets, InMemoryRegistry, InMemoryStore
 from llmbroker.models import LLMConfig
 from llmbroker.ports import Registry, Secrets, Store
@@ -78,7 +79,7 @@ class AsyncBroker(AsyncCaller):
             hedge_after=hedge_after,
         )
         declared = tuple(catalog_alias(each) if isinstance(each, str) else each for each in direct)
-        super().__init__(Parts(pool, router, engine, quality, declared), None)
+        super().__init__(Parts(pool, router, engine, Learner(quality, engine), declared), None)
 
     def for_scope(self, scope: str) -> AsyncCaller:
         """A caller that pays with the keys of ``scope`` and stamps its rows with it."""

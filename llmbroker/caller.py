@@ -10,21 +10,23 @@ from typing import Any, get_args
 from llmbroker.catalog import aliases
 from llmbroker.direct import AsyncDirectClient, Resolved
 from llmbroker.errors import MissingKeyError, UnknownCallError, UnknownModelError
+from llmbroker.learning import Learner
 from llmbroker.models import (
     Call,
     CallStatus,
     LLMConfig,
     Message,
+    Rated,
     ToolSchema,
     check_params,
     check_score,
 )
-from llmbroker.quality import Quality
 from llmbroker.reply import AsyncReply
-from llmbroker.routing.attempt import Engine
+from llmbroker.routing.attempt import Attempt, Engine
 from llmbroker.routing.call import Ask, Prefer
 from llmbroker.routing.pool import Pool
 from llmbroker.routing.router import Router
+from llmbroker.routing.streaming import LiveStream
 from llmbroker.snapshot import ModelStats, Snapshot, snapshot_of, stats_of
 from llmbroker.stream import AsyncStream
 from llmbroker.wire.request import check_tool_choice
@@ -40,7 +42,7 @@ class Parts:
     pool: Pool
     router: Router
     engine: Engine
-    quality: Quality
+    learner: Learner
     direct: tuple[LLMConfig, ...]
 
 
@@ -92,6 +94,7 @@ class AsyncCaller:
             params=_with_format(params, response_format),
             prefer=prefer,
         )
+        self._parts.learner.look(self._scope)
         attempt, completion = await self._parts.router.answer(ask)
         return AsyncReply(
             text=completion.text,
@@ -140,8 +143,7 @@ class AsyncCaller:
             prefer=prefer,
             stream=True,
         )
-        router = self._parts.router
-        return AsyncStream(lambda: router.stream(ask), self._rate, operation)
+        return AsyncStream(lambda: self._open(ask), self._rate, operation)
 
     def direct(self, alias: str | None = None, *, name: str | None = None) -> AsyncDirectClient:
         """A client for exactly one model: no pool, no failover, no journal.
@@ -176,9 +178,7 @@ class AsyncCaller:
         if call is None:
             raise UnknownCallError(f"no answered call has the id or trace {call_id or trace_id}")
         await store.record_quality(call.id, score, scope=call.scope)
-        self._parts.quality.observe(
-            scope=call.scope, operation=call.operation, llm_name=call.llm_name, score=score
-        )
+        self._parts.learner.observe(call.scope, Rated(call.operation, call.llm_name, score))
 
     async def calls(
         self,
@@ -212,6 +212,10 @@ class AsyncCaller:
         ids = {each for candidate in lineup.candidates for each in candidate.ids.values()}
         known = await engine.health.cooldowns(sorted(ids))
         return snapshot_of(lineup, pool.disabled, known, now=engine.clock())
+
+    async def _open(self, ask: Ask) -> tuple[Attempt, LiveStream]:
+        self._parts.learner.look(self._scope)
+        return await self._parts.router.stream(ask)
 
     async def _rate(self, call_id: str, score: float) -> None:
         await self.record_quality(score, call_id=call_id)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from llmbroker.models import ApiKey, Call, CallStatus, KeySource, LLMConfig, check_score
+from llmbroker.models import ApiKey, Call, CallStatus, KeySource, LLMConfig, Rated, check_score
 
 
 class InMemoryRegistry:
@@ -103,6 +104,17 @@ class InMemoryStore:
                 if len(found) == limit:
                     break
         return found
+
+    async def ratings(self, *, limit: int, scope: str | None) -> list[Rated]:
+        """The scores among the newest ``limit`` calls of ``scope``; None is the installation."""
+        mine = (
+            call for each in reversed(self._order) if (call := self._calls[each]).scope == scope
+        )
+        return [
+            Rated(call.operation, call.llm_name, self._scores[call.id])
+            for call in itertools.islice(mine, limit)
+            if call.id in self._scores
+        ]
 
     def _keep(self, call: Call) -> None:
         known = self._calls.get(call.id)

@@ -169,6 +169,15 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Rated:
+    """One rated call: what the task was, who did it, and how well (0 … 1)."""
+
+    operation: str | None
+    llm_name: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
 class Completion:
     """What one exchange with a provider gave, before anybody is told.
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Protocol, runtime_checkable
 
 from llmbroker.errors import KeyUnavailableError
-from llmbroker.models import ApiKey, Call, LLMConfig
+from llmbroker.models import ApiKey, Call, LLMConfig, Rated
 
 
 @runtime_checkable
@@ -97,6 +97,15 @@ class Store(Protocol):
         call_id: str | None = None,
     ) -> list[Call]:
         """The newest ``limit`` attempts that match every filter given, newest first."""
+        ...
+
+
+@runtime_checkable
+class RatedStore(Store, Protocol):
+    """Optional: ratings can be read back, so that a new process need not learn anew."""
+
+    async def ratings(self, *, limit: int, scope: str | None) -> list[Rated]:
+        """The newest rating of each rated call among the newest ``limit`` calls of ``scope``."""
         ...
 
 

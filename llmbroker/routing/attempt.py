@@ -16,6 +16,7 @@ from llmbroker.exchange import Exchange, Source
 from llmbroker.latency import Latency
 from llmbroker.models import Call, CallStatus, Completion
 from llmbroker.ports import IntentStore, KeyWatch, Secrets, Store
+from llmbroker.routing.alarm import Alarm
 from llmbroker.routing.call import Ask
 from llmbroker.routing.candidates import Candidate
 from llmbroker.routing.corrections import Corrections
@@ -38,6 +39,7 @@ class Engine:
     slots: Slots
     secrets: Secrets
     clock: Callable[[], float] = time.time
+    alarm: Alarm = field(default_factory=Alarm)
     latency: Latency = field(default_factory=Latency)
     first_token: Latency = field(default_factory=Latency)
     corrections: Corrections = field(default_factory=Corrections)
@@ -122,6 +124,7 @@ class Attempt:
         self._engine.latency_of(self._ask).observe(self.candidate.name, self._seconds)
         if self._known:
             await self._engine.health.clear(sorted(self._known))
+            self._engine.alarm.cleared(self._known, self.candidate.name)
         await self._settle(row)
 
     async def fail(self, failure: Failure, *, budget_spent: bool = False) -> None:
@@ -190,10 +193,13 @@ class Attempt:
         verdict = VERDICTS[failure.kind]
         if verdict.cools is Cools.NOTHING:
             return None
-        until = await self._engine.health.cool(
-            self.candidate.ids[verdict.cools], seconds=verdict.seconds, asked=failure.retry_after
+        identity = self.candidate.ids[verdict.cools]
+        seconds = await self._engine.health.cool(
+            identity, seconds=verdict.seconds, asked=failure.retry_after
         )
-        return datetime.fromtimestamp(until, UTC)
+        until = datetime.fromtimestamp(seconds, UTC)
+        self._engine.alarm.cooled(identity, self.candidate.name, failure, verdict.cools, until)
+        return until
 
     async def _report_key(self, failure: Failure) -> None:
         watch = self._engine.watch

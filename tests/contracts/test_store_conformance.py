@@ -11,8 +11,8 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from llmbroker.memory import InMemoryStore
-from llmbroker.models import Call, CallStatus, KeySource, Usage
-from llmbroker.ports import IntentStore, Store
+from llmbroker.models import Call, CallStatus, KeySource, Rated, Usage
+from llmbroker.ports import IntentStore, RatedStore, Store
 
 T = TypeVar("T")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -234,3 +234,25 @@ class TestARating:
         with pytest.raises(KeyError):
             run(store.record_quality(call.id, 0.5, scope=ALICE))
         assert run(store.calls(limit=10))[0].score is None
+
+
+def test_it_gives_the_newest_rating_of_each_rated_call_of_a_scope(store):
+    assert isinstance(store, RatedStore)
+    first, second, unrated, foreign = recorded(
+        store,
+        answered(NOON, operation="sum"),
+        answered(NOON + timedelta(seconds=1), llm_name="large"),
+        answered(NOON + timedelta(seconds=2)),
+        answered(NOON + timedelta(seconds=3), scope=BOB),
+    )
+    for call, score in ((first, 0.1), (first, 0.9), (second, 0.4), (foreign, 1.0)):
+        run(store.record_quality(call.id, score, scope=call.scope))
+
+    found = run(store.ratings(limit=10, scope=ALICE))
+
+    assert sorted(found, key=lambda each: each.score) == [
+        Rated(None, "large", 0.4),
+        Rated("sum", "small", 0.9),
+    ]
+    assert run(store.ratings(limit=1, scope=ALICE)) == []
+    assert unrated.id not in ids(run(store.calls(limit=10, scope=BOB)))

@@ -8,8 +8,8 @@ import llmbroker
 from llmbroker.latency import Latency
 from llmbroker.prices import cost_of, typical_cost
 from llmbroker.routing.health import MemoryHealth
-from tests.llmbroker.conftest import MakeBroker, model
-from tests.support.model_server import ModelServer, say
+from tests.llmbroker.conftest import Clock, MakeBroker, model
+from tests.support.model_server import ModelServer, fail, say
 
 
 def test_latency_is_preferred_when_asked_for(
@@ -89,3 +89,58 @@ def test_cost_comes_from_the_price_list_and_is_unknown_where_it_says_nothing() -
     strange = llmbroker.LLMConfig("s", "https://llm.example.test/v1", "house-model", "K")
     assert cost_of(strange, usage) is None
     assert typical_cost(llmbroker.LLMConfig("l", "http://127.0.0.1:1/v1", "m", "")) == 0
+
+
+def test_a_new_process_learns_the_order_from_the_journal(
+    server: ModelServer, other_server: ModelServer, make_broker: MakeBroker
+) -> None:
+    server.answer_with(lambda request: say("bad"))
+    other_server.answer_with(lambda request: say("good"))
+    models = (model(server, "favourite", weight=0.9), model(other_server, "outsider", weight=0.6))
+    store = llmbroker.InMemoryStore()
+    before = make_broker(*models, store=store)
+    for _ in range(3):
+        reply = before.ask("hello", operation="sum")
+        reply.record_quality(1.0 if reply.text == "good" else 0.0)
+
+    after = make_broker(*models, store=store)
+    after.ask("hello")  # the first call only has the journal read, and does not wait for it
+    after.close()
+
+    assert after.ask("hello", operation="sum").text == "good"
+
+
+def test_what_falls_out_of_use_is_logged_once_and_again_when_it_is_back(
+    server: ModelServer,
+    make_broker: MakeBroker,
+    clock: Clock,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server.script(fail(503), fail(503), say("back"), say("still"))
+    broker = make_broker(model(server))
+    for _ in range(2):
+        with pytest.raises(llmbroker.NoLLMAvailableError):
+            broker.ask("hello", wait=0)
+        clock.now += 11
+    broker.ask("hello")
+    broker.ask("hello")
+
+    told = [record.getMessage() for record in caplog.records if record.name == "llmbroker.pool"]
+    assert [line.split(";")[0] for line in told] == ["alpha: overloaded", "alpha: back in use"]
+
+
+def test_the_next_key_pays_when_one_is_limited_or_refused(
+    server: ModelServer, make_broker: MakeBroker
+) -> None:
+    class Keys(llmbroker.DictSecrets):
+        async def keys(self, ref: str, *, scope: str | None) -> list[llmbroker.ApiKey]:
+            return [llmbroker.ApiKey(each, f"sk-{each}") for each in ("one", "two", "three")]
+
+    server.script(fail(429, Retry_After="60"), fail(401), say("paid"), say("again"))
+    broker = make_broker(model(server), secrets=Keys({}))
+
+    assert broker.ask("hello", wait=0).text == "paid"
+    broker.ask("hello", wait=0)
+
+    paid = [request.authorization for request in server.requests]
+    assert paid == ["Bearer sk-one", "Bearer sk-two", "Bearer sk-three", "Bearer sk-three"]
