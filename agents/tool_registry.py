@@ -12,6 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from llmbroker import Function
 from llmbroker.tools.toolbox import Toolbox
+from tenants.errors import InvalidInput
 
 Tool = Function[..., Any]
 """A function with its schema; ``effect`` says what it means to run it again. A plugin declares
@@ -42,9 +43,15 @@ class ToolRegistry(Mapping[str, Tool]):
         """The tools as the engine offers and runs them."""
         return Toolbox(list(self._tools.values()))
 
-    def unknown(self, names: Iterable[str]) -> list[str]:
-        """Those of ``names`` that are no tool here."""
-        return [name for name in names if name not in self._tools]
+    def require(self, names: Iterable[str]) -> None:
+        """Raise InvalidInput for the first of ``names`` that is no tool here."""
+        for name in names:
+            if name not in self._tools:
+                raise InvalidInput(
+                    f"Unknown tool {name}. Available tools: {', '.join(sorted(self._tools))}.",
+                    code="unknown_tool",
+                    param="tools",
+                )
 
     def chosen(self, names: Iterable[str]) -> ToolRegistry:
         """Only the tools of these names; a name whose plugin has gone is left out."""

@@ -8,8 +8,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents.models import Run
-from agents.services.events import append_events, left
-from agents.services.outcomes import CANCELLED, Outcome
+from agents.services.events import append_events, entered
+from agents.services.outcomes import CANCELLED
 from agents.services.recording import close_open_steps
 
 
@@ -26,11 +26,9 @@ def cancel_run(*, run_id: UUID) -> Run:
     if run.status in Run.WAITING:
         run.status = Run.Status.CANCELLED
         run.ended_at = run.cancel_requested_at
-        outcome = CANCELLED
-        close_open_steps(run.id, outcome)
+        close_open_steps(run.id, CANCELLED)
     else:
         run.status = Run.Status.CANCELLING
-        outcome = Outcome(Run.Status.CANCELLING)
     run.save(update_fields=["status", "cancel_requested_at", "ended_at"])
-    append_events(run.id, *left(outcome))
+    append_events(run.id, entered(run.status))
     return run

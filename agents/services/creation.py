@@ -4,23 +4,42 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 from django.db import IntegrityError, transaction
 from uuid_utils.compat import uuid7
 
 from agents.models import Agent, Run
-from agents.models.agents import DEFAULT_STEPS
 from agents.selectors import agent_by_slug, run_by_idempotency_key
 from agents.services.doorbell import ring
-from agents.services.events import append_events
+from agents.services.events import append_events, entered
 from agents.tool_registry import ToolRegistry
 from llmbroker.models import Message
 from llmbroker.text import storable_json
 from tenants.caller import Caller
-from tenants.errors import Conflict, InvalidInput
+from tenants.errors import Conflict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """What a run is to do. What is None is the agent's, else a default."""
+
+    messages: Sequence[Message]
+    agent: str | None = None
+    tools: Sequence[str] | None = None
+    max_steps: int | None = None
+    operation: str | None = None
+    trace_id: str | None = None
+    metadata: Mapping[str, str] | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for requests that ask for the same."""
+        asked = storable_json([getattr(self, field.name) for field in fields(self)])
+        return hashlib.sha256(orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 class CreatedRun(NamedTuple):
@@ -33,82 +52,66 @@ class CreatedRun(NamedTuple):
 def create_run(
     *,
     caller: Caller,
+    request: RunRequest,
     available: ToolRegistry,
-    messages: Sequence[Message],
-    agent_slug: str | None = None,
-    tools: Sequence[str] | None = None,
-    max_steps: int | None = None,
-    operation: str | None = None,
-    trace_id: str | None = None,
-    metadata: Mapping[str, str] | None = None,
     idempotency_key: str | None = None,
 ) -> CreatedRun:
     """Store a run of ``caller``'s scope, and ring for a worker once it is committed.
 
-    What is None is the agent's, else a default. Raises NotFound (agent), InvalidInput (tools)
-    and Conflict (the key was used for another request).
+    Raises NotFound (agent), InvalidInput (tools) and Conflict (the key was used for another
+    request).
     """
-    asked = [messages, agent_slug, tools, max_steps, operation, trace_id, metadata]
-    agent = agent_by_slug(caller.tenant, agent_slug) if agent_slug is not None else None
-    run_id = uuid7()
-    run = Run(
-        id=run_id,
-        tenant=caller.tenant,
-        scope=caller.scope,
-        agent=agent,
-        messages=storable_json([*_instructions(agent), *messages]),
-        tools=list(_or_agents(tools, agent and agent.tools) or ()),
-        max_steps=_or_agents(max_steps, agent and agent.max_steps) or DEFAULT_STEPS,
-        operation=_or_agents(operation, agent and (agent.operation or agent.slug)),
-        trace_id=trace_id or str(run_id),
-        metadata=metadata or {},
-        created_by=caller.user,
-        idempotency_key=idempotency_key,
-        request_fingerprint=_fingerprint(asked) if idempotency_key else "",
-    )
-    check_tools(run.tools, available)
-    return _stored(run)
-
-
-def _or_agents(given: Any, agents: Any) -> Any:
-    return agents if given is None else given
-
-
-def _instructions(agent: Agent | None) -> list[Message]:
-    if agent is None or not agent.instructions:
-        return []
-    return [{"role": "system", "content": agent.instructions}]
-
-
-def check_tools(names: Sequence[str], available: ToolRegistry) -> None:
-    unknown = available.unknown(names)
-    if unknown:
-        raise InvalidInput(
-            f"Unknown tool {unknown[0]}. Available tools: {', '.join(sorted(available))}.",
-            code="unknown_tool",
-            param="tools",
-        )
-
-
-def _fingerprint(asked: Sequence[object]) -> str:
-    canonical = orjson.dumps(storable_json(asked), option=orjson.OPT_SORT_KEYS)
-    return hashlib.sha256(canonical).hexdigest()
-
-
-def _stored(run: Run) -> CreatedRun:
+    earlier = run_by_idempotency_key(caller.scope, idempotency_key)
+    if earlier is not None:
+        return _replayed(earlier, request)
+    run = _new_run(caller, request)
+    available.require(run.tools)
+    if idempotency_key is not None:
+        run.idempotency_key, run.request_fingerprint = idempotency_key, request.fingerprint
     try:
-        with transaction.atomic():
-            run.save(force_insert=True)
-            append_events(run.id, ("run.queued", {}))
-            transaction.on_commit(partial(ring, run.id))
+        _store(run)
     except IntegrityError:
-        # Insert first, look after: of two requests at once the database lets one through.
-        earlier = run_by_idempotency_key(run.scope, run.idempotency_key)
+        # Of two requests at once the database lets one through.
+        earlier = run_by_idempotency_key(caller.scope, idempotency_key)
         if earlier is None:
             raise
     else:
         return CreatedRun(run, replayed=False)
-    if earlier.request_fingerprint != run.request_fingerprint:
+    return _replayed(earlier, request)
+
+
+def _new_run(caller: Caller, request: RunRequest) -> Run:
+    agent = None if request.agent is None else agent_by_slug(caller.tenant, request.agent)
+    template = agent or Agent()
+    run_id = uuid7()
+    return Run(
+        id=run_id,
+        tenant=caller.tenant,
+        scope=caller.scope,
+        agent=agent,
+        messages=storable_json([*_instructions(template), *request.messages]),
+        tools=list(template.tools if request.tools is None else request.tools),
+        max_steps=request.max_steps or template.max_steps,
+        operation=request.operation or template.operation or template.slug or None,
+        trace_id=request.trace_id or str(run_id),
+        metadata=request.metadata or {},
+        created_by=caller.user,
+    )
+
+
+def _instructions(agent: Agent) -> list[Message]:
+    return [{"role": "system", "content": agent.instructions}] if agent.instructions else []
+
+
+@transaction.atomic
+def _store(run: Run) -> None:
+    run.save(force_insert=True)
+    append_events(run.id, entered(Run.Status.QUEUED))
+    transaction.on_commit(partial(ring, run.id))
+
+
+def _replayed(earlier: Run, request: RunRequest) -> CreatedRun:
+    if earlier.request_fingerprint != request.fingerprint:
         raise Conflict(
             "This Idempotency-Key was used for another request.", code="idempotency_conflict"
         )

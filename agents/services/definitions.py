@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from agents.models import Agent
-from agents.services.creation import check_tools
 from agents.tool_registry import ToolRegistry
 from tenants.models import Tenant
 from tenants.services.integrity import conflict_if
@@ -29,7 +28,7 @@ def delete_agent(*, agent: Agent) -> None:
 def _saved(agent: Agent, available: ToolRegistry, values: dict[str, Any]) -> Agent:
     for name, value in values.items():
         setattr(agent, name, value)
-    check_tools(agent.tools, available)
+    available.require(agent.tools)
     with conflict_if(
         "agent_slug_per_tenant", f"There is an agent {agent.slug} already.", param="slug"
     ):

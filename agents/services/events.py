@@ -17,7 +17,7 @@ from uuid import UUID
 
 from django.db.models import Max
 
-from agents.models import Event, Step
+from agents.models import Event, Run, Step
 from agents.services.outcomes import Outcome
 
 Happening = tuple[str, dict[str, Any]]
@@ -58,11 +58,16 @@ def answered(step: Step) -> list[Happening]:
     return [("tool_call.output", {**_tool_call(step), "outcome": step.outcome}), ended(step)]
 
 
-def left(outcome: Outcome) -> list[Happening]:
+def entered(status: Run.Status, **data: str) -> Happening:
     """A run came into another state."""
+    return f"run.{status.value}", data
+
+
+def left(outcome: Outcome) -> list[Happening]:
+    """A worker left a run."""
     news: list[Happening] = [("error", dict(outcome.last_error))] if outcome.last_error else []
     reason = outcome.incomplete_reason
-    return [*news, (f"run.{outcome.status.value}", {"reason": reason.value} if reason else {})]
+    return [*news, entered(outcome.status, **({"reason": reason.value} if reason else {}))]
 
 
 def _tool_call(step: Step) -> dict[str, Any]:

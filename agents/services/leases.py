@@ -19,7 +19,7 @@ from django.db.models import Q
 from django.db.models.functions import Coalesce, Now
 
 from agents.models import Run
-from agents.services.events import append_events
+from agents.services.events import append_events, entered
 
 LEASE = timedelta(seconds=15)
 """How long a worker that has died still holds its runs. Each write and heartbeat renews it."""
@@ -61,7 +61,7 @@ def claim(run_id: UUID) -> tuple[Run, Lease] | None:
         started_at=Coalesce("started_at", Now()),
     )
     if begins:
-        append_events(run.id, ("run.in_progress", {}))
+        append_events(run.id, entered(Run.Status.IN_PROGRESS))
     return run, Lease(run.id, run.fence)
 
 

@@ -16,7 +16,7 @@ from agents.pages import numbered_page
 from agents.selectors import run_of, runs_of
 from agents.serializers import EventOutput, RunInput, RunOutput, RunSummary, StepOutput
 from agents.services.cancelling import cancel_run
-from agents.services.creation import create_run
+from agents.services.creation import RunRequest, create_run
 from agents.tool_registry import installed_tools
 from tenants.caller import caller_of
 from tenants.pagination import page_of
@@ -45,13 +45,11 @@ class RunList(APIView):
     @extend_schema(parameters=[IDEMPOTENCY_KEY], request=RunInput, responses={202: RunOutput})
     def post(self, request: Request) -> Response:
         """Create a run; a worker takes it up at once."""
-        values = validated(RunInput, request)
         created = create_run(
             caller=caller_of(request),
+            request=RunRequest(**validated(RunInput, request)),
             available=installed_tools(),
-            agent_slug=values.pop("agent", None),
             idempotency_key=idempotency_key_of(request),
-            **values,
         )
         headers = {"Idempotent-Replayed": "true"} if created.replayed else {}
         return Response(_whole(created.run), status=202, headers=headers)

@@ -5,7 +5,7 @@ import pytest
 from agents.models import Run
 from agents.native_tools import TOOLS
 from agents.services.advance import advance_run
-from agents.services.creation import create_run
+from agents.services.creation import RunRequest, create_run
 from agents.tool_registry import ToolRegistry
 from llmbroker import Broker, InMemoryRegistry, InMemoryStore, LLMConfig
 from tests.agents.helpers import MODEL_KEY, caller_of
@@ -36,9 +36,14 @@ def native():
 def start(alice, native):
     """``start("question", tools=[…])``: a run of alice's, queued."""
 
-    def start(question="What day is it?", *, available=native, person=alice, **values):
-        values.setdefault("messages", [{"role": "user", "content": question}])
-        return create_run(caller=caller_of(person), available=available, **values).run
+    def start(question="What day is it?", *, available=native, idempotency_key=None, **values):
+        request = RunRequest(messages=[{"role": "user", "content": question}], **values)
+        return create_run(
+            caller=caller_of(alice),
+            request=request,
+            available=available,
+            idempotency_key=idempotency_key,
+        ).run
 
     return start
 

@@ -145,6 +145,6 @@ def test_an_agents_instructions_come_first(model, start, advance, alice, native)
     values = {"slug": "helper", "name": "Helper", "instructions": "Be brief.", "tools": ["today"]}
     agent = create_agent(tenant=alice.tenant, available=native, values=values)
     model.script(say("Ok."))
-    run = advance(start("Hi", agent_slug="helper"))
+    run = advance(start("Hi", agent="helper"))
     assert [message["role"] for message in model.requests[0].messages] == ["system", "user"]
     assert (run.agent, run.tools, run.operation) == (agent, ["today"], "helper")

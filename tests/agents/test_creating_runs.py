@@ -280,3 +280,13 @@ def test_ten_requests_at_once_with_one_key_make_one_run(api, alice):
     assert len({answer.json()["id"] for answer in answers}) == 1
     assert sum("Idempotent-Replayed" not in answer for answer in answers) == 1
     assert Run.objects.get().events.count() == 1
+
+
+@pytest.mark.django_db
+def test_a_request_is_answered_again_even_when_its_agent_has_gone(client):
+    agent = client.post("/api/v1/agents", {"slug": "helper", "name": "Helper"}).json()
+    body, headers = {"messages": HELLO, "agent": "helper"}, {"Idempotency-Key": "k1"}
+    first = client.post(URL, body, headers=headers).json()
+    client.delete(f"/api/v1/agents/{agent['id']}")
+    again = client.post(URL, body, headers=headers)
+    assert (again.status_code, again.json()["id"]) == (202, first["id"])

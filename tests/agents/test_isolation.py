@@ -36,7 +36,7 @@ def acmes(alice, native, model, start, advance):
     values = {"slug": "acmes", "name": "acmes-name", "instructions": "acmes-words"}
     agent = create_agent(tenant=alice.tenant, available=native, values=values)
     model.script(ask(("today", {}), text="acmes-thought"), say("acmes-answer"))
-    options = {"agent_slug": "acmes", "tools": ["today"], "trace_id": "acmes-trace"}
+    options = {"agent": "acmes", "tools": ["today"], "trace_id": "acmes-trace"}
     advance(start("acmes-question", **options))
     return {"agent": agent.id, "run": start("acmes-question", **options).id}
 
