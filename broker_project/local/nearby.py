@@ -9,8 +9,8 @@ POSTGRES_URL = "postgres://postgres@127.0.0.1:5432/postgres"
 OLDEST_POSTGRES = 15_00_00
 # The last of the 16 databases that a server has unless told otherwise: the least likely in use.
 REDIS_URL = "redis://127.0.0.1:6379/15"
-LEFTOVERS = (b"_kombu.", b"celery", b"unacked")
-MOST_LEFTOVERS = 100
+LEFTOVERS = (b"_kombu.", b"celery", b"unacked", b"test:")
+MOST_LEFTOVERS = 1000
 
 CAN_TEST = """
     SELECT (rolcreatedb OR rolsuper)
