@@ -10,7 +10,7 @@ import logging
 from contextlib import suppress
 from uuid import UUID
 
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 
 from agents.models import Run, Step
 from agents.services.failures import failure_of
@@ -41,7 +41,7 @@ def advance_run(*, run_id: UUID, broker: Broker, tools: ToolRegistry) -> None:
             _finish(lease, _outcome(run, lease, broker, tools.chosen(run.tools)))
     except LeaseLostError:
         log.info("run %s has been taken over by another worker", run_id)
-    except DatabaseError:
+    except Error:
         raise  # nothing can be written: the lease runs out, and the reaper rings for another
     except Exception:
         with suppress(LeaseLostError):

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.db import DatabaseError, connections
+from django.db import Error, connections
 
 from agents.services.leases import Lease, extend
 
@@ -56,7 +56,7 @@ class Heartbeat:
                 continue
             try:
                 self.beat()
-            except DatabaseError:
+            except Error:
                 log.warning("a heartbeat did not reach the database", exc_info=True)
             finally:
                 connections.close_all()  # to the pool: between two beats there is nothing to do
