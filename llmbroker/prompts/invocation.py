@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from llmbroker.errors import LLMBrokerError, LLMRequestError
-from llmbroker.prompts.errors import TemplateRenderError
+from llmbroker.errors import LLMBrokerError
+from llmbroker.prompts.calling import Given, Prepared, in_one_thread, located, prepare
 from llmbroker.prompts.functions import Functions, KernelFunction
 from llmbroker.prompts.limits import TemplateLimits
-from llmbroker.prompts.nodes import Argument, Call, Variable
 from llmbroker.prompts.prompt import Prompt, prompt_function
 from llmbroker.prompts.results import FunctionResult
 from llmbroker.prompts.segments import RenderedPrompt
 from llmbroker.prompts.service import Service
 from llmbroker.prompts.trail import Trail, followed
 from llmbroker.tools.context import ToolContext
-from llmbroker.tools.execution import describe
 from llmbroker.tools.run import arun_tool_loop
-
-Given = Mapping[str, Any]
 
 
 @dataclass(slots=True)
@@ -89,26 +86,20 @@ class Invoker:
     ) -> RenderedPrompt:
         variables = {**prompt.variables.defaults, **variables}
         prompt.template.check(variables)
-        results = []
-        for number, call in enumerate(prompt.template.calls):
-            if next(trail.calls) > self.limits.calls_in_all:
-                message = f"{call}: more than {self.limits.calls_in_all} calls in all"
-                raise TemplateRenderError(message, function=call.name)
-            its_own = _context_of(context, f"{prompt.full_name}:{number}")
-            results.append(await self._call(call, prompt.plugin_name, variables, its_own))
+        trail.tally.add(len(prompt.template.calls), self.limits)
+        calls = prepare(prompt, self.functions, variables, context)
+        results: list[Any] = []
+        for are_plain, group in itertools.groupby(calls, key=lambda call: call.is_plain):
+            if are_plain:
+                results += await in_one_thread(list(group))
+            else:
+                results += [await self._value(call) for call in group]
         return prompt.template.render(variables, results)
 
-    async def _call(self, call: Call, plugin: str, variables: Given, context: ToolContext) -> Any:
-        """The value of a template's call. What goes wrong is told with the call's place."""
-        try:
-            function = self.functions.find(call.name, near=plugin)
-            arguments = _arguments(call, function, variables)
-            return (await self.run(function, arguments, context)).value
-        except (TemplateRenderError, LLMRequestError, LLMBrokerError):
-            raise
-        except Exception as error:
-            message = f"{call}: {describe(error)}"
-            raise TemplateRenderError(message, function=call.name) from error
+    async def _value(self, prepared: Prepared) -> Any:
+        with located(prepared.call):
+            result = await self.run(prepared.function, prepared.arguments, prepared.context)
+        return result.value
 
     async def _ask(self, prompt: Prompt, rendered: RenderedPrompt) -> Any:
         service = self.chosen_service()
@@ -126,36 +117,6 @@ def _checked(function: KernelFunction, given: Given) -> Given:
     if function.prompt is None or not function.prompt.variables.is_checked:
         return given
     return function.function.arguments.validated(given)
-
-
-def _arguments(call: Call, function: KernelFunction, variables: Given) -> dict[str, Any]:
-    """What a call passes: the variables that the function has parameters for, and what is
-    written in the call."""
-    names = list(function.parameters)
-    if call.first is not None and not names:
-        raise ValueError("the function takes no arguments")
-    written: dict[str, Argument] = dict(call.named)
-    if call.first is not None:
-        if names[0] in written:
-            raise ValueError(f"{names[0]} is given twice")
-        written[names[0]] = call.first
-    takes_all = function.prompt is not None and not function.prompt.variables.is_checked
-    arguments = {name: value for name, value in variables.items() if takes_all or name in names}
-    required = function.function.parameters.get("required", ())
-    for name, value in written.items():
-        if not isinstance(value, Variable):
-            arguments[name] = value
-        elif value.name in variables or name in required:
-            arguments[name] = variables.get(value.name)
-        else:
-            arguments.pop(name, None)
-    return arguments
-
-
-def _context_of(context: ToolContext, place: str) -> ToolContext:
-    """The context of one call: what is to happen once must not share its key with another."""
-    key = context.idempotency_key
-    return replace(context, idempotency_key=f"{key}:{place}") if key else context
 
 
 async def _in_time(function: KernelFunction, work: Awaitable[Any]) -> Any:

@@ -90,11 +90,11 @@ def native_function(
 
 
 def _kernel_parameters(function: Callable[..., Any], kernel_type: type) -> list[str]:
-    return [
-        name
-        for name, parameter in inspect.signature(function).parameters.items()
-        if _is_kernel(parameter.annotation, kernel_type)
-    ]
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # some of C's functions do not tell
+        return []
+    return [name for name, each in parameters.items() if _is_kernel(each.annotation, kernel_type)]
 
 
 def _is_kernel(annotation: Any, kernel_type: type) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,13 +16,26 @@ from llmbroker.tools.workers import run_coroutine
 Result = TypeVar("Result")
 
 
+@dataclass(slots=True)
+class Tally:
+    """How many calls have been made through templates."""
+
+    calls: int = 0
+
+    def add(self, calls: int, limits: TemplateLimits) -> None:
+        """Raises TemplateRenderError for too many."""
+        self.calls += calls
+        if self.calls > limits.calls_in_all:
+            raise TemplateRenderError(f"more than {limits.calls_in_all} calls in all")
+
+
 @dataclass(frozen=True, slots=True)
 class Trail:
     """Follows an invocation into every thread and task that works for it."""
 
     loop: asyncio.AbstractEventLoop
     names: tuple[str, ...] = ()
-    calls: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    tally: Tally = field(default_factory=Tally)
 
 
 _trail: ContextVar[Trail | None] = ContextVar("llmbroker_trail", default=None)
@@ -35,7 +47,8 @@ def followed(name: str | None = None, limits: TemplateLimits | None = None) -> I
 
     Raises TemplateRenderError where prompt functions call each other too deep.
     """
-    trail = _trail.get() or Trail(asyncio.get_running_loop())
+    here = asyncio.get_running_loop()
+    trail = replace(_trail.get() or Trail(here), loop=here)
     if name is not None:
         trail = replace(trail, names=(*trail.names, name))
     if limits is not None and len(trail.names) > limits.depth:

@@ -94,6 +94,51 @@ def test_functions_in_threads_come_back_to_the_loop_of_an_async_broker(server: M
     assert asked == ["from a thread", "<inner>", "x", "from a thread", "inner again"]
 
 
+def test_no_loop_waits_for_itself_however_code_goes_back_and_forth(
+    server: ModelServer, make_broker: MakeBroker
+) -> None:
+    kernel = Kernel(make_broker(model(server)))
+
+    async def stands_still(kernel: Kernel) -> str:
+        return str(kernel.invoke_sync("matn.x"))
+
+    def in_thread(kernel: Kernel) -> str:
+        return str(kernel.invoke_sync("matn.y"))
+
+    kernel.add_plugin({"stands_still": stands_still, "in_thread": in_thread}, "p")
+    kernel.add_plugin(
+        {"outer": "{{p.stands_still}}", "x": "{{p.in_thread}}", "y": "innermost"}, "matn"
+    )
+    server.answer_with(lambda request: say(f"<{request.messages[0]['content']}>"))
+
+    assert str(asyncio.run(kernel.invoke("matn.outer"))) == "<<<innermost>>>"
+
+
+def test_no_further_function_begins_once_an_invocation_is_cancelled(kernel: Kernel) -> None:
+    began, gate, ended = threading.Event(), threading.Event(), threading.Event()
+    ran: list[str] = []
+
+    def first() -> None:
+        began.set()
+        gate.wait(30)
+        ended.set()
+
+    kernel.add_plugin({"first": first, "second": lambda: ran.append("second")}, "p")
+    prompt(kernel, "{{p.first}} {{p.second}}")
+
+    async def run() -> None:
+        work = asyncio.ensure_future(kernel.invoke("matn.x"))
+        await asyncio.to_thread(began.wait, 30)
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+        gate.set()
+
+    asyncio.run(run())
+    assert ended.wait(30)
+    assert ran == []
+
+
 def test_a_service_may_be_anything_with_chat() -> None:
     class Plain:
         def chat(self, messages: list[dict[str, str]], tools: object = None) -> object:
