@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, Unpack,
 from llmbroker.models import ToolSchema
 from llmbroker.tools.arguments import Arguments
 from llmbroker.tools.context import ToolContext
+from llmbroker.tools.declared import DeclaredArguments
 from llmbroker.tools.docstrings import Documentation, read_docstring
 from llmbroker.tools.signature import (
     Signature,
@@ -18,6 +19,7 @@ from llmbroker.tools.signature import (
     read_signature,
 )
 from llmbroker.tools.workers import run_coroutine, run_in_thread
+from llmbroker.tools.written import WrittenArguments
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -119,15 +121,10 @@ class Function(Generic[P, R]):
     @functools.cached_property
     def arguments(self) -> Arguments:
         """What checks and converts the arguments of a call."""
-        # Imported on first use: pydantic and jsonschema cost more time than all of llmbroker.
         written = self._options.get("parameters")
         if written is not None:
-            from llmbroker.tools.written import WrittenArguments  # noqa: PLC0415
-
             return WrittenArguments(written)
-        from llmbroker.tools.typed import TypedArguments  # noqa: PLC0415
-
-        return TypedArguments(
+        return DeclaredArguments(
             self._signature, self._documentation, label=self.name, strict=self.strict
         )
 

@@ -16,7 +16,7 @@ _NAMED = ("properties", "$defs", "patternProperties")
 _LISTED = ("anyOf", "oneOf", "allOf", "prefixItems")
 _SINGLE = ("items", "additionalProperties", "not", "contains", "propertyNames")
 _ORDER = ("type", "description", "enum", "properties", "required", "items", "anyOf")
-_JSON_TYPES = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"))
+JSON_TYPES = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"))
 _PREFIX = "#/$defs/"
 
 
@@ -61,7 +61,7 @@ def inlined(schema: Schema) -> Schema:
         if name in in_place:
             beside = {key: value for key, value in node.items() if key != "$ref"}
             node = {**definitions[name], **beside}
-        return _in_order(mapped(node, resolve))
+        return in_order(mapped(node, resolve))
 
     body = {key: value for key, value in schema.items() if key != "$defs"}
     kept = {name: resolve(each) for name, each in definitions.items() if name not in in_place}
@@ -81,11 +81,11 @@ def _tidied(node: Schema) -> Schema:
     if "const" in node:
         node["enum"] = [node.pop("const")]
     if "enum" in node and "type" not in node:
-        return _typed_enum(node)
-    return _in_order(node)
+        return typed_enum(node)
+    return in_order(node)
 
 
-def _typed_enum(node: Schema) -> Schema:
+def typed_enum(node: Schema) -> Schema:
     """Some providers refuse an ``enum`` without ``type``, so one of several types is divided."""
     by_type: dict[str, list[Any]] = {}
     for value in node.pop("enum"):
@@ -94,7 +94,7 @@ def _typed_enum(node: Schema) -> Schema:
         {"type": kind} if kind == "null" else {"type": kind, "enum": values}
         for kind, values in by_type.items()
     ]
-    return _in_order({**node, **(members[0] if len(members) == 1 else {"anyOf": members})})
+    return in_order({**node, **(members[0] if len(members) == 1 else {"anyOf": members})})
 
 
 def json_type(value: object) -> str:
@@ -105,13 +105,14 @@ def json_type(value: object) -> str:
     """
     if value is None:
         return "null"
-    for kind, name in _JSON_TYPES:
+    for kind, name in JSON_TYPES:
         if isinstance(value, kind):
             return name
     return "object" if isinstance(value, dict) else "array"
 
 
-def _in_order(node: Schema) -> Schema:
+def in_order(node: Schema) -> Schema:
+    """``node`` with its keywords as people write them: the type first, then the description."""
     first = {key: node[key] for key in _ORDER if key in node}
     return {**first, **{key: value for key, value in node.items() if key not in first}}
 

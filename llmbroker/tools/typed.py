@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any, NotRequired, Required
@@ -18,7 +19,6 @@ from llmbroker.tools.outcomes import BadArgumentsError
 from llmbroker.tools.problems import problems_in, repaired
 from llmbroker.tools.schema_form import json_type, readable
 from llmbroker.tools.signature import EMPTY, Parameter, Signature
-from llmbroker.tools.strict import strict_form
 
 _REPAIRS = 3
 """How often what is found wrong is put right: text may hold an object that holds text."""
@@ -32,8 +32,8 @@ class TypedArguments:
     def __init__(
         self, signature: Signature, documentation: Documentation, *, label: str, strict: bool
     ) -> None:
-        """Raises TypeError for a hint that has no JSON Schema, ValueError for a signature that
-        has no strict form."""
+        """Raises TypeError for a hint that has no JSON Schema."""
+        self._signature = signature
         self._names = [each.name for each in signature.parameters]
         self._optional = frozenset(each.name for each in signature.parameters if _optional(each))
         self._strict = strict
@@ -43,14 +43,20 @@ class TypedArguments:
         }
         try:
             self._adapter = _adapter(fields, signature.rest)
-            schema = self._adapter.json_schema(schema_generator=Generator)
         except PydanticUserError as error:
             raise TypeError(_misfit(label, signature, error)) from error
-        for each in signature.parameters:
+        self._label = label
+
+    @functools.cached_property
+    def parameters(self) -> dict[str, Any]:
+        """See Arguments.parameters; not in strict form."""
+        try:
+            schema = self._adapter.json_schema(schema_generator=Generator)
+        except PydanticUserError as error:
+            raise TypeError(_misfit(self._label, self._signature, error)) from error
+        for each in self._signature.parameters:
             _add_default(schema["properties"][each.name], each)
-        self.parameters = readable(schema)
-        if strict:
-            self.parameters = _strict(label, self.parameters)
+        return readable(schema)
 
     def validated(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """See Arguments.validated. What was left out stays out, for the function's default."""
@@ -123,13 +129,6 @@ def _add_default(schema: dict[str, Any], parameter: Parameter) -> None:
         schema["default"] = float(default) if number else to_jsonable_python(default)
     except PydanticSerializationError:
         return  # only a Python program could pass it
-
-
-def _strict(label: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    try:
-        return strict_form(parameters)
-    except ValueError as error:
-        raise ValueError(f"function {label} has no strict schema: {error}") from error
 
 
 def _misfit(label: str, signature: Signature, error: PydanticUserError) -> str:
