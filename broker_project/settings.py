@@ -103,7 +103,19 @@ CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 # Kombu's Redis pool has 10 connections unless told otherwise, and then loses acknowledgements.
-CELERY_BROKER_TRANSPORT_OPTIONS = {"max_connections": 200, "visibility_timeout": 3600}
+# A ring that fails is made up for by the reaper, so it does not hold up whoever rings.
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "max_connections": 200,
+    "visibility_timeout": 3600,
+    "max_retries": 1,
+    "interval_start": 0,
+    "interval_step": 0.05,
+    "interval_max": 0.1,
+}
+# Run by any one process: `celery -A broker_project beat`, or a worker with `-B`.
+CELERY_BEAT_SCHEDULE = {
+    "reap runs": {"task": "agents.reap_runs", "schedule": 5.0, "options": {"expires": 5}},
+}
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
@@ -138,6 +150,12 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "ENUM_NAME_OVERRIDES": {
+        "CallStatus": "journal.models.STATUSES",
+        "RunStatus": "agents.models.Run.Status",
+        "StepStatus": "agents.models.Step.Status",
+        "KeyStatus": "tenants.models.ProviderKey.Status",
+    },
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
@@ -149,7 +167,7 @@ BROKER_ALLOWED_ADDRESSES: list[str] = env.list("BROKER_ALLOWED_ADDRESSES", defau
 
 # The weather tool's public service (no key needed); tests point it at loopback.
 WEATHER_API_URL = env.str("WEATHER_API_URL", default="https://wttr.in")
-# Dotted paths of modules whose functions are tools of every tenant.
+# Dotted paths of modules; the functions in their sequence TOOLS are tools of every tenant.
 AGENT_PLUGINS = env.list("AGENT_PLUGINS", default=["agents.native_tools"])
 
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
