@@ -69,7 +69,7 @@ def main() -> None:
     args = _arguments()
     facts = report.machine()
     facts["rounds"] = (
-        f"medians of {args.rounds} × {args.loops} loops; {args.models} models in the pool; "
+        f"medians of {args.rounds} × {args.loops} loops; models in the pool: {args.models}; "
         f"{args.latency * 1000:g} ms server"
     )
     results = _measure(args)
@@ -127,15 +127,12 @@ def _server(latency: float) -> Iterator[str]:
 
 
 def _result(contender: Contender, measured: list[dict[str, float]]) -> report.Result:
-    cpu = [each["cpu_ms"] for each in measured]
     return report.Result(
         name=contender.name,
         family=contender.family,
         event_loop=contender.event_loop,
         concurrency=contender.concurrency,
-        cpu_ms=statistics.median(cpu),
-        low_ms=min(cpu),
-        high_ms=max(cpu),
+        cpu_ms=[each["cpu_ms"] for each in measured],
         loops_per_second=statistics.median(each["loops_per_second"] for each in measured),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import statistics
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,15 +20,13 @@ FLOOR_TARGET = 2.0
 
 @dataclass(frozen=True)
 class Result:
-    """Medians of one contender; CPU is per tool loop."""
+    """One contender; ``cpu_ms`` is CPU per tool loop, one figure per round."""
 
     name: str
     family: str
     event_loop: str
     concurrency: int
-    cpu_ms: float
-    low_ms: float
-    high_ms: float
+    cpu_ms: Sequence[float]
     loops_per_second: float
 
     @property
@@ -38,7 +37,10 @@ class Result:
 
 @dataclass(frozen=True)
 class Ratios:
-    """CPU as a multiple of the floor on the same event loop; the peer's as a multiple of it."""
+    """CPU as a multiple of the floor's on the same event loop; the peer's as a multiple of it.
+
+    Both are medians over the rounds: what slows a round down slows all its contenders.
+    """
 
     of_floor: float | None
     below_peer: float | None
@@ -58,8 +60,8 @@ def ratios(results: Sequence[Result]) -> dict[str, Ratios]:
     }
     return {
         each.label: Ratios(
-            _quotient(each.cpu_ms, floors.get((_loop_of(each), each.concurrency))),
-            _quotient(peers.get((_blocking(each), each.concurrency)), each.cpu_ms),
+            _ratio(each.cpu_ms, floors.get((_loop_of(each), each.concurrency))),
+            _ratio(peers.get((_blocking(each), each.concurrency)), each.cpu_ms),
         )
         for each in results
     }
@@ -77,8 +79,8 @@ def markdown(results: Sequence[Result], facts: Mapping[str, object]) -> str:
     for each in results:
         ratio = compared[each.label]
         lines.append(
-            f"| {each.name} | {each.concurrency} | {each.cpu_ms:.2f} "
-            f"| {each.low_ms:.2f}–{each.high_ms:.2f} "
+            f"| {each.name} | {each.concurrency} | {statistics.median(each.cpu_ms):.2f} "
+            f"| {min(each.cpu_ms):.2f}–{max(each.cpu_ms):.2f} "
             f"| {_figure(ratio.of_floor)} | {_figure(ratio.below_peer)} |"
         )
     return "\n".join([*lines, "", *_targets(results, compared)])
@@ -126,8 +128,10 @@ def _loop_of(result: Result) -> str:
     return result.event_loop
 
 
-def _quotient(above: float | None, below: float | None) -> float | None:
-    return above / below if above is not None and below is not None else None
+def _ratio(above: Sequence[float] | None, below: Sequence[float] | None) -> float | None:
+    if above is None or below is None:
+        return None
+    return statistics.median(one / other for one, other in zip(above, below, strict=True))
 
 
 def _figure(value: float | None) -> str:
