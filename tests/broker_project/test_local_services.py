@@ -137,6 +137,35 @@ def test_killed_servers_are_started_again_with_their_data(folder: Path) -> None:
         connection.execute("SELECT * FROM kept")
 
 
+def test_a_server_whose_password_is_lost_is_left_alone_and_explained(folder: Path) -> None:
+    settings = provided(run(folder, PROVIDE))
+    noted = folder / "services.json"
+    kept = noted.read_text()
+    noted.unlink()
+
+    result = run(folder, PROVIDE)
+    noted.write_text(kept)
+
+    assert result.returncode == 1
+    assert "lacks its password" in result.stderr
+    psycopg.connect(settings["DATABASE_URL"]).close()
+
+
+def test_a_server_that_is_still_coming_up_is_waited_for(folder: Path) -> None:
+    settings = provided(run(folder, PROVIDE))
+    pid = postgres_pid(folder)
+    os.kill(pid, signal.SIGSTOP)
+    waiting = start(folder, PROVIDE)
+    with pytest.raises(subprocess.TimeoutExpired):
+        waiting.wait(4)
+    os.kill(pid, signal.SIGCONT)
+
+    output, errors = waiting.communicate(timeout=30)
+
+    assert json.loads(output or "{}") == settings, errors
+    assert postgres_pid(folder) == pid
+
+
 def test_a_process_number_that_is_another_programs_now_is_no_server(folder: Path) -> None:
     provided(run(folder, PROVIDE))
     stop(folder)
