@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -56,9 +57,14 @@ async def in_one_thread(calls: Sequence[Prepared]) -> list[Any]:
     """The values of plain functions, one after another; none begins after a cancellation."""
     cancelled = threading.Event()
     try:
-        return await run_in_thread(_values, calls, cancelled)
+        values = await run_in_thread(_values, calls, cancelled)
     finally:
         cancelled.set()
+    for number, value in enumerate(values):
+        if inspect.isawaitable(value):  # as a lambda's may be, which calls a coroutine function
+            with located(calls[number].call):
+                values[number] = await value
+    return values
 
 
 @contextmanager

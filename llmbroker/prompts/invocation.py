@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import itertools
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
@@ -58,7 +59,7 @@ class Invoker:
         if function.prompt is not None:
             return await self.answer(function.prompt, _checked(function, given), context)
         with followed():
-            value = await _in_time(function, function.function.acall(given, context))
+            value = await _in_time(function, _finished(function, given, context))
         return FunctionResult(function.full_name, value)
 
     async def answer(
@@ -117,6 +118,11 @@ def _checked(function: KernelFunction, given: Given) -> Given:
     if function.prompt is None or not function.prompt.variables.is_checked:
         return given
     return function.function.arguments.validated(given)
+
+
+async def _finished(function: KernelFunction, given: Given, context: ToolContext) -> Any:
+    value = await function.function.acall(given, context)
+    return await value if inspect.isawaitable(value) else value
 
 
 async def _in_time(function: KernelFunction, work: Awaitable[Any]) -> Any:

@@ -17,6 +17,7 @@ from llmbroker.tools.loop import ToolLoop
 from llmbroker.tools.outcomes import ToolStatus
 from llmbroker.tools.run import arun_tool_loop
 from llmbroker.tools.steps import ToolStep
+from llmbroker.tools.toolbox import find
 
 NOT_RUN = "(dry run: not called; go on as if it had worked)"
 
@@ -25,7 +26,6 @@ INSTRUCTIONS = (
     " which you need them. Functions that would change something are not called really, and"
     " their result says so."
 )
-
 
 _NOT_CALLED = {ToolStatus.INVALID_ARGUMENTS, ToolStatus.UNKNOWN_TOOL}
 
@@ -57,7 +57,7 @@ async def make_plan(invoker: Invoker, goal: str, names: tuple[str, ...], *, max_
     """Let the model go for ``goal``; only functions that are ``pure`` are really called."""
     functions = invoker.functions
     chosen = {each.function.name: each for each in functions.select(names)}
-    pure = {name for name, each in chosen.items() if _is_pure(each, functions, frozenset())}
+    pure = {name for name, each in chosen.items() if _is_pure(each, functions)}
     steps: list[PlanStep] = []
 
     def note(step: ToolStep) -> None:
@@ -72,24 +72,33 @@ async def make_plan(invoker: Invoker, goal: str, names: tuple[str, ...], *, max_
     return Plan(goal, tuple(steps), answer, loop.run_usage)
 
 
-def _is_pure(function: KernelFunction, functions: Functions, seen: frozenset[str]) -> bool:
+def _is_pure(function: KernelFunction, functions: Functions) -> bool:
     """Whether calling it changes nothing: for a prompt, whatever it may call as well."""
-    if function.full_name in seen:
-        return True  # whether it is shows elsewhere in the circle
+    reached = {function.full_name}
+    waiting = [function]
+    while waiting:
+        each = waiting.pop()
+        called = _called(each, functions)
+        if called is None:
+            return False
+        waiting += [more for more in called if more.full_name not in reached]
+        reached |= {more.full_name for more in called}
+    return True
+
+
+def _called(function: KernelFunction, functions: Functions) -> list[KernelFunction] | None:
+    """What it may call; None for one that is not pure itself, or calls nobody knows what."""
     prompt = function.prompt
     if prompt is None:
-        return function.function.effect == "pure"
+        return [] if function.function.effect == "pure" else None
     if prompt.effect not in ("pure", None):
-        return False
+        return None
+    calls = [each.name for each in prompt.template.calls]
     try:
-        called = [
-            functions.find(each.name, near=prompt.plugin_name) for each in prompt.template.calls
-        ]
-        called += functions.select(prompt.tools) if prompt.tools else []
+        called = [functions.find(each, near=prompt.plugin_name) for each in calls]
+        return called + (functions.select(prompt.tools) if prompt.tools else [])
     except UnknownFunctionError:
-        return False
-    seen |= {function.full_name}
-    return all(_is_pure(each, functions, seen) for each in called)
+        return None
 
 
 def _dry(function: KernelFunction) -> Function[..., Any]:
@@ -119,12 +128,11 @@ def _steps(
     step: ToolStep, functions: dict[str, KernelFunction], pure: set[str]
 ) -> Iterable[PlanStep]:
     for result in step.results:
-        name = result.call.name
-        known = functions.get(name)
+        known = find(result.call.name, functions)
         yield PlanStep(
             step.number,
-            known.full_name if known else name,
+            known.full_name if known else result.call.name,
             result.call.arguments,
-            name in pure and result.status not in _NOT_CALLED,
+            known is not None and known.function.name in pure and result.status not in _NOT_CALLED,
             result.text,
         )

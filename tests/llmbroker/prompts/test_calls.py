@@ -55,6 +55,15 @@ def test_functions_run_from_left_to_right_before_the_model_is_asked(
     assert echo.asked[0][0]["content"] == "2026-01-06 Tuesday 2026-01-07"
 
 
+def test_a_plain_function_may_give_something_to_await(kernel: Kernel) -> None:
+    async def later(text: str) -> str:
+        return text.upper()
+
+    kernel.add_function("p", lambda text: later(f"{text}!"), function_name="f")
+    assert rendered(kernel, "{{p.f 'a'}}{{p.f 'b'}}") == "A!B!"
+    assert kernel.invoke_sync("p.f", text="c").value == "C!"
+
+
 def test_a_prompt_may_call_a_prompt(kernel: Kernel) -> None:
     kernel.add_function("matn", function_name="inner", prompt="in {{$input}} {{$style}}")
     text = "{{matn.inner}} | {{inner 'b'}} | {{inner style='s'}} | {{$input}}"

@@ -53,7 +53,7 @@ def test_a_plan_lists_what_the_model_would_call_and_runs_only_what_is_pure(
     kernel: Kernel, server: ModelServer, office: Office
 ) -> None:
     server.script(
-        ask(("office-today", {})),
+        ask(("functions.office-today", {})),
         ask(("office-book", {"day": "2026-01-05", "seats": "two"}), ("office-leave", {})),
         ask(("office-book", {"day": "2026-01-05", "seats": 2}), ids=("call_9",)),
         say("A table for two."),
