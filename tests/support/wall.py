@@ -96,11 +96,17 @@ class Wall:
         self._ready.set()
         self._loop.run_forever()
         server.close()
-        tasks = asyncio.all_tasks(self._loop)
-        for task in tasks:
-            task.cancel()
-        self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        self._loop.run_until_complete(self._go_home())
         self._loop.close()
+
+    async def _go_home(self) -> None:
+        """End everything that is under way, down to the last socket."""
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        self._drop_lines()
+        await asyncio.sleep(0.01)  # transports close in the loop's next rounds
 
     async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection, request by request, until either side has had enough."""
