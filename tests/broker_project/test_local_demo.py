@@ -7,12 +7,16 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 
+from broker_project.local.api import Api
+from broker_project.local.ports import free_port
 from broker_project.local.services import stop_services
 from tests.support.model_server import ModelServer, fail
 
@@ -103,10 +107,21 @@ def test_an_option_that_makes_no_sense_is_explained(settings: dict[str, str]) ->
     assert "DEMO_PROVIDER=pigeon is not known" in result.stdout
 
 
-def test_it_stays_up_for_a_look_around_until_ctrl_c(settings: dict[str, str]) -> None:
+@contextmanager
+def running(command: list[str], settings: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """The process, ended with the block whatever happens in it."""
     with subprocess.Popen(
-        COMMAND, cwd=ROOT, env=settings, text=True, stdout=subprocess.PIPE
+        command, cwd=ROOT, env=settings, text=True, stdout=subprocess.PIPE
     ) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.communicate(timeout=30)
+
+
+def test_it_stays_up_for_a_look_around_until_ctrl_c(settings: dict[str, str]) -> None:
+    with running(COMMAND, settings) as process:
         assert process.stdout
         seen = ""
         for line in process.stdout:
@@ -122,3 +137,19 @@ def test_it_stays_up_for_a_look_around_until_ctrl_c(settings: dict[str, str]) ->
 
     with pytest.raises(OSError, match="refused"):
         urlopen(admin[1], timeout=10)  # noqa: S310
+
+
+def test_the_development_server_comes_up_and_ends_with_ctrl_c(settings: dict[str, str]) -> None:
+    port = free_port()
+    server = Api(f"http://127.0.0.1:{port}")
+    command = [sys.executable, "-m", "broker_project.local.dev"]
+    with running(command, {**settings, "DEV_PORT": str(port)}) as process:
+        deadline = time.monotonic() + 60
+        while not server.answers():
+            assert process.poll() is None
+            assert time.monotonic() < deadline, "the web server does not come up"
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+
+    assert not server.answers()
