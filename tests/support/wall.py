@@ -61,6 +61,7 @@ class Wall:
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._port = 0
         self._lines: set[asyncio.StreamWriter] = set()
+        self._guests: set[asyncio.Task[None]] = set()
 
     @property
     def base_url(self) -> str:
@@ -90,27 +91,31 @@ class Wall:
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
         server = self._loop.run_until_complete(
-            asyncio.start_server(self._meet, "127.0.0.1", 0, limit=2**20)
+            asyncio.start_server(self._welcome, "127.0.0.1", 0, limit=2**20)
         )
         self._port = server.sockets[0].getsockname()[1]
         self._ready.set()
         self._loop.run_forever()
-        server.close()
-        self._loop.run_until_complete(self._go_home())
+        self._loop.run_until_complete(self._shut(server))
         self._loop.close()
 
-    async def _go_home(self) -> None:
+    async def _shut(self, server: asyncio.Server) -> None:
         """End everything that is under way, down to the last socket."""
+        await asyncio.sleep(0.01)  # who has just arrived is let in first
+        server.close()
+        self._drop_lines()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-        self._drop_lines()
         await asyncio.sleep(0.01)  # transports close in the loop's next rounds
+
+    def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._lines.add(writer)
+        self._guests.add(asyncio.ensure_future(self._meet(reader, writer)))
 
     async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection, request by request, until either side has had enough."""
-        self._lines.add(writer)
         ahead: bytes | None = b""
         try:
             while ahead is not None:
@@ -118,7 +123,6 @@ class Wall:
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
-            self._lines.discard(writer)
             writer.close()
 
     async def _serve_request(
@@ -134,7 +138,7 @@ class Wall:
         visit = self._note(body)
         behaviour = BEHAVIOURS[visit.model.partition("/")[0]]
         behaving = asyncio.ensure_future(behaviour(Exchange(self, visit, writer)))
-        leaving = asyncio.ensure_future(reader.read(1))
+        leaving = asyncio.ensure_future(_next_byte(reader))
         await asyncio.wait([behaving, leaving], return_when=asyncio.FIRST_COMPLETED)
         if not behaving.done():
             visit.hung_up.set()
@@ -257,6 +261,14 @@ class Exchange:
     def _facts(self) -> dict[str, Any]:
         model = self.visit.model
         return {"id": f"wall-{self.visit.number}", "created": 1767225600, "model": model}
+
+
+async def _next_byte(reader: asyncio.StreamReader) -> bytes:
+    """The visitor's next byte, or nothing when there is no visitor any more."""
+    try:
+        return await reader.read(1)
+    except ConnectionError:
+        return b""
 
 
 def _head(status: int, headers: dict[str, str]) -> bytes:
