@@ -54,8 +54,11 @@ class ToolCall:
     @property
     def key(self) -> bytes:
         """The same for calls of one name with the same arguments, however these are written."""
-        given = self.arguments if self.arguments is not None else self.problem
-        return orjson.dumps(storable_json([self.name, given]), option=orjson.OPT_SORT_KEYS)
+        given = [self.name, self.arguments if self.arguments is not None else self.problem]
+        try:
+            return orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
+        except TypeError:
+            return orjson.dumps(storable_json(given), option=orjson.OPT_SORT_KEYS)
 
 
 def read_calls(reply: ToolReply, taken: set[str], *, cut: bool) -> list[ToolCall]:

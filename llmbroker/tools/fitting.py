@@ -14,7 +14,10 @@ CHECKED = frozenset({"type", "enum", "properties", "required", "items"})
 """The keywords that ``fitted`` checks; almost all schemas of tools have no others."""
 
 _ANNOTATIONS = frozenset({"description", "title", "default", "examples", "deprecated", "$schema"})
+_UNDERSTOOD = CHECKED | _ANNOTATIONS
 _TYPES = frozenset({"string", "integer", "number", "boolean", "object", "array", "null"})
+_ALONE = {each: frozenset({each}) for each in _TYPES}
+_ANY: frozenset[str] = frozenset()
 _LONGEST_VALUE = 60
 
 
@@ -22,11 +25,10 @@ def says_more(schema: Any) -> bool:
     """Whether ``schema`` has rules that ``fitted`` does not check."""
     if not isinstance(schema, dict):
         return False
-    if schema.keys() - CHECKED - _ANNOTATIONS:
+    if not schema.keys() <= _UNDERSTOOD or says_more(schema.get("items")):
         return True
     properties = schema.get("properties")
-    inside = list(properties.values()) if isinstance(properties, dict) else []
-    return any(map(says_more, [*inside, schema.get("items")]))
+    return isinstance(properties, dict) and any(map(says_more, properties.values()))
 
 
 def fitted(value: Any, schema: Any, problems: list[ArgumentProblem], path: str = "") -> Any:
@@ -115,14 +117,14 @@ def _types(schema: dict[str, Any]) -> frozenset[str]:
     """The types that ``schema`` allows; empty where it does not say."""
     declared = schema.get("type")
     if isinstance(declared, str):
-        return _TYPES & {declared}
+        return _ALONE.get(declared, _ANY)
     if isinstance(declared, list):
         return _TYPES & {each for each in declared if isinstance(each, str)}
     branches = schema.get("anyOf") or schema.get("oneOf")
     if isinstance(branches, list):
-        kinds = [_types(each) if isinstance(each, dict) else frozenset() for each in branches]
-        return frozenset().union(*kinds) if all(kinds) else frozenset()
-    return frozenset()
+        kinds = [_types(each) if isinstance(each, dict) else _ANY for each in branches]
+        return _ANY.union(*kinds) if all(kinds) else _ANY
+    return _ANY
 
 
 def _shown(value: Any) -> str:

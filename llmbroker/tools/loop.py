@@ -263,8 +263,10 @@ class ToolLoop:
             self.reply = reply
 
     def _close_turn(self, results: list[ToolResult]) -> None:
-        streaks = self._tally.repeats.close_turn((each.call.key, each.text) for each in results)
-        self.messages += [each.message(streaks[each.call.key]) for each in results]
+        streaks = self._tally.repeats.close_turn([(each.call.key, each.text) for each in results])
+        self.messages += [
+            each.message(streak) for each, streak in zip(results, streaks, strict=True)
+        ]
         self.last_step = ToolStep(self._tally.steps, self._last_reply, tuple(results))
         self._open, self._results = {}, {}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 WARN_AT = 3
 """From this turn in a row on, the model is told that it repeats itself."""
@@ -29,14 +29,14 @@ class Repeats:
         """Of the streaks that the last turn went on with."""
         return max(self.streaks.values(), default=0)
 
-    def close_turn(self, results: Iterable[tuple[bytes, str]]) -> dict[bytes, int]:
-        """Take a turn's results as pairs of call and text; returns the streak of each call."""
+    def close_turn(self, results: Sequence[tuple[bytes, str]]) -> list[int]:
+        """Take a turn's results as pairs of call and text; returns the streak of each."""
         by_call: dict[bytes, list[str]] = {}
         for key, text in results:
             by_call.setdefault(key, []).append(text)
         marks = {key: _mark(key, texts) for key, texts in by_call.items()}
         self.streaks = {mark: self.streaks.get(mark, 0) + 1 for mark in marks.values()}
-        return {key: self.streaks[mark] for key, mark in marks.items()}
+        return [self.streaks[marks[key]] for key, _ in results]
 
 
 def _mark(key: bytes, texts: list[str]) -> str:

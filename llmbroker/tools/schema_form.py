@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import NoneType
 from typing import Any
 
 import orjson
@@ -17,6 +18,12 @@ _LISTED = ("anyOf", "oneOf", "allOf", "prefixItems")
 _SINGLE = ("items", "additionalProperties", "not", "contains", "propertyNames")
 _ORDER = ("type", "description", "enum", "properties", "required", "items", "anyOf")
 JSON_TYPES = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"))
+_TYPE_NAMES: dict[type, str] = {
+    **dict(JSON_TYPES),
+    NoneType: "null",
+    dict: "object",
+    list: "array",
+}
 _PREFIX = "#/$defs/"
 
 
@@ -103,12 +110,13 @@ def json_type(value: object) -> str:
     >>> json_type(True), json_type(1), json_type(None), json_type([])
     ('boolean', 'integer', 'null', 'array')
     """
-    if value is None:
-        return "null"
+    exact = _TYPE_NAMES.get(type(value))
+    if exact is not None:
+        return exact
     for kind, name in JSON_TYPES:
         if isinstance(value, kind):
             return name
-    return "object" if isinstance(value, dict) else "array"
+    return "object" if isinstance(value, Mapping) else "array"
 
 
 def in_order(node: Schema) -> Schema:

@@ -13,6 +13,8 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 from llmbroker.tools.context import ToolContext
 
 EMPTY = inspect.Parameter.empty
+_SCALARS = (str, int, float, bool, list, dict, NoneType, None)
+_NEVER_A_CONTEXT = (*_SCALARS, *(each.__name__ for each in _SCALARS if each), "None", "object")
 _ONLY_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
 
 
@@ -86,6 +88,9 @@ def read_signature(function: Callable[..., Any]) -> Signature:
 
 def context_names(function: Callable[..., Any]) -> tuple[str, ...]:
     """The parameters annotated as ToolContext; none where the annotations cannot be read."""
+    hints = getattr(function, "__annotations__", None)
+    if hints is not None and all(each in _NEVER_A_CONTEXT for each in hints.values()):
+        return ()  # so for most tools, and every run of a loop asks
     try:
         return read_signature(function).context_names
     except (TypeError, ValueError):
@@ -95,6 +100,9 @@ def context_names(function: Callable[..., Any]) -> tuple[str, ...]:
 def is_coroutine_function(function: Callable[..., Any]) -> bool:
     """Also for partials and for objects whose ``__call__`` is a coroutine function."""
     function = unwrapped(function)
+    code = getattr(function, "__code__", None)
+    if code is not None:
+        return bool(code.co_flags & inspect.CO_COROUTINE)
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - its kind is asked, not its presence
     )

@@ -43,8 +43,7 @@ class Workers:
         if worker is None:
             worker = _Worker(self)
             worker.start()
-        context = contextvars.copy_context()
-        worker.inbox.put((future, lambda: context.run(work)))
+        worker.inbox.put((future, functools.partial(contextvars.copy_context().run, work)))
         return future
 
     def _start_anew(self) -> None:
@@ -73,9 +72,16 @@ class _Worker(threading.Thread):
 
     def run(self) -> None:
         while (work := self._next()) is not None:
-            _settle(*work)
-            del work  # an idle thread must not keep the last tool's value alive
-            self._workers.rest(self)
+            future, function = work
+            if future.set_running_or_notify_cancel():
+                settle = _outcome(future, function)
+                # At rest before the result is out: whoever gets it may have more work at once.
+                self._workers.rest(self)
+                settle()
+                del settle
+            else:
+                self._workers.rest(self)
+            del work, future, function  # an idle thread must not keep the last value alive
 
     def _next(self) -> Work | None:
         while True:
@@ -86,15 +92,15 @@ class _Worker(threading.Thread):
                     return None
 
 
-def _settle(future: Future[Any], work: Callable[[], Any]) -> None:
-    if not future.set_running_or_notify_cancel():
-        return
+def _outcome(future: Future[Any], function: Callable[[], Any]) -> Callable[[], None]:
+    """Run ``function``; returns what puts its value or exception into ``future``."""
     try:
-        future.set_result(work())
+        return functools.partial(future.set_result, function())
     except Exception as error:  # noqa: BLE001 - raised where the result is wanted
-        future.set_exception(error)
+        return functools.partial(future.set_exception, error)
     except BaseException as error:  # noqa: BLE001 - a tool's sys.exit() ends the tool only
-        future.set_exception(RuntimeError(f"the tool left with {type(error).__name__}"))
+        left = RuntimeError(f"the tool left with {type(error).__name__}")
+        return functools.partial(future.set_exception, left)
 
 
 _workers = Workers()
@@ -111,7 +117,7 @@ async def _nothing_to_close() -> None:
 
 async def run_in_thread(function: Callable[..., Result], *args: Any) -> Result:
     """The value of a plain function, which runs in a thread. Cancelling stops the waiting only."""
-    return await asyncio.wrap_future(_workers.submit(lambda: function(*args)))
+    return await asyncio.wrap_future(_workers.submit(functools.partial(function, *args)))
 
 
 def run_coroutine(work: Coroutine[Any, Any, Result]) -> Result:
