@@ -53,7 +53,7 @@ class Wall:
     def __init__(self, *, pause: float = 0.5) -> None:
         """``pause``: seconds that the slow ones take."""
         self.pause = pause
-        self.down = False  # what the model "down" goes by
+        self.down = False  # what the models "down" and "mute" go by
         self.visits: list[Visit] = []
         self._started = time.monotonic()
         self._loop = asyncio.new_event_loop()
@@ -306,6 +306,11 @@ async def down(exchange: Exchange) -> None:
     await (unavailable(exchange) if exchange.wall.down else exchange.answer())
 
 
+async def mute(exchange: Exchange) -> None:
+    """As ``down``, but nobody answers at all."""
+    await (exchange.hold() if exchange.wall.down else exchange.answer())
+
+
 async def resets(exchange: Exchange) -> None:
     exchange.reset()
 
@@ -443,7 +448,18 @@ BEHAVIOURS: dict[str, Behaviour] = {
     **{
         each.__name__.replace("_", "-"): each
         for each in (
-            *(limited_once, limited, fails_once, unavailable, down, resets, silent, slow, cut),
+            *(
+                limited_once,
+                limited,
+                fails_once,
+                unavailable,
+                down,
+                mute,
+                resets,
+                silent,
+                slow,
+                cut,
+            ),
             *(stalls, garbled, garbled_first, loses_a_word, no_done, no_end, small_window),
             *(filtered, filters_its_answer, declines, no_prefill, refuses_key, cut_short),
         )
