@@ -96,6 +96,8 @@ def _outcome(future: Future[Any], function: Callable[[], Any]) -> Callable[[], N
     """Run ``function``; returns what puts its value or exception into ``future``."""
     try:
         return functools.partial(future.set_result, function())
+    except StopIteration as error:  # asyncio would never deliver it
+        return functools.partial(future.set_exception, RuntimeError(f"StopIteration {error}"))
     except Exception as error:  # noqa: BLE001 - raised where the result is wanted
         return functools.partial(future.set_exception, error)
     except BaseException as error:  # noqa: BLE001 - a tool's sys.exit() ends the tool only

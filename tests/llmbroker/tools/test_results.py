@@ -129,6 +129,15 @@ class TestOutcomes:
         ]
         assert [each.status.value for each in results] == ["retry", "failed", "failed", "failed"]
 
+    def test_a_tool_that_stops_an_iteration_does_not_stop_the_run(self, drive: Drive) -> None:
+        def first(of: list[int]) -> int:
+            """The first of some."""
+            return next(iter(of))
+
+        results = drive(("first", {"of": []}), ("first", {"of": [7]}), tools=[first])
+        assert results[0].text.startswith("Tool first failed: StopIteration")
+        assert results[1].text == "7"
+
     def test_a_coroutine_that_cancels_or_leaves_ends_itself_only(self, drive: Drive) -> None:
         async def cancel() -> str:
             raise asyncio.CancelledError

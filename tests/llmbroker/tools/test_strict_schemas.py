@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks import signatures
 from llmbroker import Function
+from llmbroker.wire.closed_schema import closed
 from tests.llmbroker.tools.expected import INTEGER, NULL, STRING, any_of
 
 
@@ -57,6 +58,7 @@ def test_strict_schemas_say_only_what_strict_schemas_may(function: Callable[...,
         parameters = Function.of(function, strict=True).parameters
     except ValueError:
         return
+    assert closed(parameters) == parameters  # as the wire wants it, to send it as strict
     for node in nodes(parameters):
         assert "default" not in node
         if node.get("type") == "object":
