@@ -85,4 +85,5 @@ def calculate(expression: str) -> str:
     return evaluate(expression)
 
 
+PLUGIN = "native"
 TOOLS = (today, weather, calculate)

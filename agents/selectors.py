@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 
-from agents.models import Agent, Run
+from agents.models import Agent, PromptFunction, PromptVersion, Run
 from tenants.caller import Caller
 from tenants.errors import NotFound
 from tenants.models import Scope, Tenant
@@ -14,7 +15,7 @@ from tenants.models import Scope, Tenant
 
 def agents_of(tenant: Tenant) -> QuerySet[Agent]:
     """The agents of a tenant, which all its members may run."""
-    return Agent.objects.filter(tenant=tenant)
+    return Agent.objects.select_related("prompt").filter(tenant=tenant)
 
 
 def agent_of(tenant: Tenant, agent_id: UUID) -> Agent:
@@ -50,3 +51,41 @@ def run_by_idempotency_key(scope: Scope, key: str | None) -> Run | None:
     """The run that a scope created with that key."""
     runs = Run.objects.select_related("agent").filter(scope=scope, idempotency_key=key)
     return runs.first() if key else None
+
+
+def prompts_of(tenant: Tenant) -> QuerySet[PromptFunction]:
+    """The prompt functions of a tenant."""
+    return PromptFunction.objects.filter(tenant=tenant)
+
+
+def prompt_of(tenant: Tenant, slug: str, *, param: str | None = None) -> PromptFunction:
+    """One prompt function of a tenant."""
+    prompt = prompts_of(tenant).filter(slug=slug).first()
+    if prompt is None:
+        raise NotFound("No such prompt function.", param=param)
+    return prompt
+
+
+def version_of(prompt: PromptFunction, number: int | None = None) -> PromptVersion:
+    """One version of a prompt function, the newest unless a number is given."""
+    versions = prompt.versions.select_related("prompt").order_by("-number")
+    version = (versions if number is None else versions.filter(number=number)).first()
+    if version is None:
+        raise NotFound("No such version.", param="version")
+    return version
+
+
+def versions_in_use(tenant: Tenant, at: datetime | None = None) -> QuerySet[PromptVersion]:
+    """Of each prompt function of a tenant the newest version, or what was the newest ``at``."""
+    versions = PromptVersion.objects.filter(prompt=OuterRef("pk"))
+    if at is not None:
+        versions = versions.filter(created_at__lte=at)
+    newest = versions.order_by("-number").values("pk")[:1]
+    in_use = prompts_of(tenant).annotate(newest=Subquery(newest)).values("newest")
+    found = PromptVersion.objects.select_related("prompt").filter(prompt__tenant=tenant)
+    return found.filter(pk__in=in_use).order_by("prompt__slug")
+
+
+def tool_name_is_taken(tenant: Tenant, name: str) -> bool:
+    """Whether a tool that the tenant has added is called ``name``."""
+    return prompts_of(tenant).filter(slug=name).exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from uuid import UUID
 
 from celery import shared_task
@@ -9,14 +10,15 @@ from celery import shared_task
 from agents.services.advance import advance_run
 from agents.services.doorbell import ADVANCE_RUN
 from agents.services.reaping import reap_runs
-from agents.tool_registry import installed_tools
+from agents.tool_sources.catalog import tools_of_run
 from tenants.runtime import current_broker
 
 
 @shared_task(name=ADVANCE_RUN, ignore_result=True)
 def advance(run_id: str) -> None:
     """Work on one run, if nobody does."""
-    advance_run(run_id=UUID(run_id), broker=current_broker(), tools=installed_tools())
+    broker = current_broker()
+    advance_run(run_id=UUID(run_id), broker=broker, tools=partial(tools_of_run, broker=broker))
 
 
 @shared_task(name="agents.reap_runs", ignore_result=True)

@@ -1,36 +1,80 @@
-"""Which tools there are: the ``TOOLS`` of the modules that AGENT_PLUGINS names."""
+"""Which tools there are, by the names that models call them by: ``plugin-function``.
+
+The installation's own come from the modules that AGENT_PLUGINS names; what a tenant adds to
+them is in ``agents.tool_sources``.
+"""
 
 from __future__ import annotations
 
 import functools
 import importlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any, Literal
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from llmbroker import Function
+from llmbroker.prompts.naming import wire_name
+from llmbroker.tools.function import Effect
 from llmbroker.tools.toolbox import Toolbox
 from tenants.errors import InvalidInput
 
-Tool = Function[..., Any]
-"""A function with its schema; ``effect`` says what it means to run it again. A plugin declares
-one with ``@llmbroker.function``."""
+Source = Literal["native", "prompt", "http", "mcp"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function that runs can use, and where it comes from; it answers to its aliases too."""
+
+    function: Function[..., Any]
+    source: Source = "native"
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """As models call it."""
+        return self.function.name
+
+    @property
+    def description(self) -> str:
+        """What models read of it."""
+        return self.function.description
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The JSON Schema of its arguments."""
+        return self.function.parameters
+
+    @property
+    def effect(self) -> Effect:
+        """What it means to run it again."""
+        return self.function.effect
+
+    def under(self, name: str) -> Tool:
+        """The same tool, called ``name``."""
+        if name == self.name:
+            return self
+        return replace(self, function=self.function.replaced(name=name))
 
 
 class ToolRegistry(Mapping[str, Tool]):
-    """Tools by name."""
+    """Tools by name; a look-up finds them by their aliases as well."""
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
         self._tools: dict[str, Tool] = {}
+        self._aliases: dict[str, str] = {}
         for tool in tools:
             if tool.name in self._tools:
-                raise ImproperlyConfigured(f"two plugins in AGENT_PLUGINS have a tool {tool.name}")
+                raise ImproperlyConfigured(f"two tools are called {tool.name}")
             self._tools[tool.name] = tool
+            for alias in tool.aliases:
+                self._aliases.setdefault(alias, tool.name)
 
     def __getitem__(self, name: str) -> Tool:
-        return self._tools[name]
+        return self._tools[name if name in self._tools else self._aliases[name]]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tools)
@@ -41,21 +85,30 @@ class ToolRegistry(Mapping[str, Tool]):
     @functools.cached_property
     def toolbox(self) -> Toolbox:
         """The tools as the engine offers and runs them."""
-        return Toolbox(list(self._tools.values()))
+        return Toolbox([tool.function for tool in self._tools.values()])
 
-    def require(self, names: Iterable[str]) -> None:
+    def require(self, names: Iterable[str], *, param: str = "tools") -> None:
         """Raise InvalidInput for the first of ``names`` that is no tool here."""
         for name in names:
-            if name not in self._tools:
+            if name not in self:
                 raise InvalidInput(
                     f"Unknown tool {name}. Available tools: {', '.join(sorted(self._tools))}.",
                     code="unknown_tool",
-                    param="tools",
+                    param=param,
                 )
 
     def chosen(self, names: Iterable[str]) -> ToolRegistry:
-        """Only the tools of these names; a name whose plugin has gone is left out."""
-        return ToolRegistry(self._tools[name] for name in names if name in self._tools)
+        """Only the tools of these names, called by them; a name that has gone is left out."""
+        asked: dict[str, Tool] = {}
+        for name in names:
+            if name in self:
+                asked.setdefault(self[name].name, self[name].under(name))
+        return ToolRegistry(asked.values())
+
+    def with_tools(self, tools: Iterable[Tool]) -> ToolRegistry:
+        """These and ``tools``; where a name is taken already, what has it keeps it."""
+        further = {tool.name: tool for tool in tools if tool.name not in self}
+        return ToolRegistry([*self._tools.values(), *further.values()])
 
 
 @functools.cache
@@ -69,13 +122,25 @@ def load_plugins(paths: Iterable[str]) -> ToolRegistry:
     return ToolRegistry(tool for path in paths for tool in _tools_of(path))
 
 
-def _tools_of(path: str) -> list[Tool]:
+def _tools_of(path: str) -> Iterator[Tool]:
+    """A plugin's tools. They keep answering to their plain names, the first of each name does."""
     try:
-        tools = list(importlib.import_module(path).TOOLS)
+        module = importlib.import_module(path)
+        functions = list(module.TOOLS)
     except (ImportError, AttributeError, TypeError) as error:
         raise ImproperlyConfigured(
             f"AGENT_PLUGINS names {path!r}, which is no module with a sequence TOOLS: {error}"
         ) from error
-    if not all(isinstance(tool, Function) for tool in tools):
-        raise ImproperlyConfigured(f"{path}.TOOLS holds what is not declared as a function")
-    return tools
+    for function in functions:
+        if not isinstance(function, Function):
+            raise ImproperlyConfigured(f"{path}.TOOLS holds what is not declared as a function")
+        try:
+            name = wire_name(_plugin_name(module), function.name)
+        except ValueError as error:
+            raise ImproperlyConfigured(f"a tool of {path} has an unfit name: {error}") from error
+        yield Tool(function.replaced(name=name), aliases=(function.name,))
+
+
+def _plugin_name(module: ModuleType) -> str:
+    """What the module calls itself in ``PLUGIN``, else the last part of its path."""
+    return str(getattr(module, "PLUGIN", module.__name__.rpartition(".")[2]))

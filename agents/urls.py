@@ -3,12 +3,28 @@
 from django.urls import path
 
 from agents.views.agents import AgentDetail, AgentList
+from agents.views.prompts import (
+    PromptDetail,
+    PromptList,
+    PromptRender,
+    PromptVersionDetail,
+    PromptVersions,
+)
 from agents.views.runs import RunCancel, RunDetail, RunEvents, RunList, RunSteps
 from agents.views.tools import ToolList
 
 urlpatterns = [
     path("agents", AgentList.as_view(), name="agents"),
     path("agents/<uuid:agent_id>", AgentDetail.as_view(), name="agent"),
+    path("prompts", PromptList.as_view(), name="prompts"),
+    path("prompts/<str:slug>", PromptDetail.as_view(), name="prompt"),
+    path("prompts/<str:slug>/versions", PromptVersions.as_view(), name="prompt-versions"),
+    path(
+        "prompts/<str:slug>/versions/<int:number>",
+        PromptVersionDetail.as_view(),
+        name="prompt-version",
+    ),
+    path("prompts/<str:slug>/render", PromptRender.as_view(), name="prompt-render"),
     path("tools", ToolList.as_view(), name="tools"),
     path("runs", RunList.as_view(), name="runs"),
     path("runs/<uuid:run_id>", RunDetail.as_view(), name="run"),

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 from uuid_utils.compat import uuid7
 
+from agents.models.prompts import PromptFunction
 from tenants.models import Tenant
 from tenants.models.people import SLUG
 
@@ -22,6 +23,14 @@ class Agent(models.Model):
     slug = models.CharField(max_length=63, validators=[SLUG])
     name = models.CharField(max_length=200)
     instructions = models.TextField(blank=True)
+    prompt = models.ForeignKey(
+        PromptFunction,
+        models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="agents",
+        help_text="Makes the instructions of each run, in place of those written here.",
+    )
     tools = ArrayField(models.CharField(max_length=64), default=list, blank=True)
     max_steps = models.PositiveSmallIntegerField(default=DEFAULT_STEPS, validators=STEP_LIMITS)
     operation = models.CharField(

@@ -7,6 +7,7 @@ on from the last record. No database connection is held while a model or a tool 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from uuid import UUID
 
@@ -30,15 +31,18 @@ MAX_ATTEMPTS = 3
 log = logging.getLogger(__name__)
 
 
-def advance_run(*, run_id: UUID, broker: Broker, tools: ToolRegistry) -> None:
-    """Work on a run until it is over or must wait. Does nothing if that is somebody else's now."""
+def advance_run(*, run_id: UUID, broker: Broker, tools: Callable[[Run], ToolRegistry]) -> None:
+    """Work on a run until it is over or must wait. Does nothing if that is somebody else's now.
+
+    ``tools`` says what the run may use.
+    """
     claimed = claim(run_id)
     if claimed is None:
         return
     run, lease = claimed
     try:
         with heartbeat.keeping(lease):
-            _finish(lease, _outcome(run, lease, broker, tools.chosen(run.tools)))
+            _finish(lease, _outcome(run, lease, broker, tools(run).chosen(run.tools)))
     except LeaseLostError:
         log.info("run %s has been taken over by another worker", run_id)
     except Error:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 from django.db import IntegrityError, transaction
@@ -16,6 +16,7 @@ from agents.models import Agent, Run
 from agents.selectors import agent_by_slug, run_by_idempotency_key
 from agents.services.doorbell import ring
 from agents.services.events import append_events, entered
+from agents.services.instructions import instructions_for
 from agents.tool_registry import ToolRegistry
 from llmbroker.models import Message
 from llmbroker.text import storable_json
@@ -33,6 +34,7 @@ class RunRequest:
     max_steps: int | None = None
     operation: str | None = None
     trace_id: str | None = None
+    variables: Mapping[str, Any] | None = None
     metadata: Mapping[str, str] | None = None
 
     @property
@@ -58,13 +60,13 @@ def create_run(
 ) -> CreatedRun:
     """Store a run of ``caller``'s scope, and ring for a worker once it is committed.
 
-    Raises NotFound (agent), InvalidInput (tools) and Conflict (the key was used for another
-    request).
+    Raises NotFound (agent), InvalidInput (tools, variables) and Conflict (the key
+    was used for another request).
     """
     earlier = run_by_idempotency_key(caller.scope, idempotency_key)
     if earlier is not None:
         return _replayed(earlier, request)
-    run = _new_run(caller, request)
+    run = _new_run(caller, request, available)
     available.require(run.tools)
     if idempotency_key is not None:
         run.idempotency_key, run.request_fingerprint = idempotency_key, request.fingerprint
@@ -80,16 +82,17 @@ def create_run(
     return _replayed(earlier, request)
 
 
-def _new_run(caller: Caller, request: RunRequest) -> Run:
+def _new_run(caller: Caller, request: RunRequest, available: ToolRegistry) -> Run:
     agent = None if request.agent is None else agent_by_slug(caller.tenant, request.agent)
     template = agent or Agent()
+    before = instructions_for(template, request.variables, available)
     run_id = uuid7()
     return Run(
         id=run_id,
         tenant=caller.tenant,
         scope=caller.scope,
         agent=agent,
-        messages=storable_json([*_instructions(template), *request.messages]),
+        messages=storable_json([*before, *request.messages]),
         tools=list(template.tools if request.tools is None else request.tools),
         max_steps=request.max_steps or template.max_steps,
         operation=request.operation or template.operation or template.slug or None,
@@ -97,10 +100,6 @@ def _new_run(caller: Caller, request: RunRequest) -> Run:
         metadata=request.metadata or {},
         created_by=caller.user,
     )
-
-
-def _instructions(agent: Agent) -> list[Message]:
-    return [{"role": "system", "content": agent.instructions}] if agent.instructions else []
 
 
 @transaction.atomic

@@ -12,9 +12,9 @@ from rest_framework.views import APIView
 
 from agents.models import Agent
 from agents.selectors import agent_of, agents_of
-from agents.serializers import AgentInput, AgentOutput
+from agents.serializers.agents import AgentInput, AgentOutput
 from agents.services.definitions import create_agent, delete_agent, update_agent
-from agents.tool_registry import installed_tools
+from agents.tool_sources.catalog import tools_of
 from tenants.caller import caller_of
 from tenants.pagination import page_of
 from tenants.permissions import ADMIN, RUNS_READ
@@ -34,9 +34,10 @@ class AgentList(APIView):
     @extend_schema(request=AgentInput, responses={201: AgentOutput})
     def post(self, request: Request) -> Response:
         """Define an agent."""
+        tenant = caller_of(request).tenant
         agent = create_agent(
-            tenant=caller_of(request).tenant,
-            available=installed_tools(),
+            tenant=tenant,
+            available=tools_of(tenant),
             values=validated(AgentInput, request),
         )
         return Response(_represent(agent), status=201)
@@ -55,9 +56,10 @@ class AgentDetail(APIView):
     @extend_schema(request=AgentInput, responses=AgentOutput)
     def patch(self, request: Request, agent_id: UUID) -> Response:
         """Change an agent. Runs that exist keep what they were created with."""
+        tenant = caller_of(request).tenant
         agent = update_agent(
-            agent=agent_of(caller_of(request).tenant, agent_id),
-            available=installed_tools(),
+            agent=agent_of(tenant, agent_id),
+            available=tools_of(tenant),
             values=validated(AgentInput, request),
         )
         return Response(_represent(agent))

@@ -14,10 +14,10 @@ from agents.idempotency import idempotency_key_of
 from agents.models import Event, Run, Step
 from agents.pages import numbered_page
 from agents.selectors import run_of, runs_of
-from agents.serializers import EventOutput, RunInput, RunOutput, RunSummary, StepOutput
+from agents.serializers.runs import EventOutput, RunInput, RunOutput, RunSummary, StepOutput
 from agents.services.cancelling import cancel_run
 from agents.services.creation import RunRequest, create_run
-from agents.tool_registry import installed_tools
+from agents.tool_sources.catalog import tools_of
 from tenants.caller import caller_of
 from tenants.pagination import page_of
 from tenants.permissions import RUNS_READ, RUNS_WRITE
@@ -45,10 +45,11 @@ class RunList(APIView):
     @extend_schema(parameters=[IDEMPOTENCY_KEY], request=RunInput, responses={202: RunOutput})
     def post(self, request: Request) -> Response:
         """Create a run; a worker takes it up at once."""
+        caller = caller_of(request)
         created = create_run(
-            caller=caller_of(request),
+            caller=caller,
             request=RunRequest(**validated(RunInput, request)),
-            available=installed_tools(),
+            available=tools_of(caller.tenant),
             idempotency_key=idempotency_key_of(request),
         )
         headers = {"Idempotent-Replayed": "true"} if created.replayed else {}

@@ -9,8 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agents.serializers import ToolOutput
-from agents.tool_registry import installed_tools
+from agents.serializers.tools import ToolOutput
+from agents.tool_sources.catalog import tools_of
+from tenants.caller import caller_of
 from tenants.permissions import RUNS_READ
 
 
@@ -20,7 +21,7 @@ class ToolList(APIView):
     required_permissions: ClassVar = {"GET": RUNS_READ}
 
     @extend_schema(operation_id="tools_list", responses=ToolOutput(many=True))
-    def get(self, request: Request) -> Response:  # noqa: ARG002
+    def get(self, request: Request) -> Response:
         """All tools, with the schemas that models read."""
-        tools = [ToolOutput(tool).data for tool in installed_tools().values()]
+        tools = [ToolOutput(tool).data for tool in tools_of(caller_of(request).tenant).values()]
         return Response({"object": "list", "data": tools, "has_more": False, "next_after": None})

@@ -6,9 +6,8 @@ from agents.models import Run
 from agents.native_tools import TOOLS
 from agents.services.advance import advance_run
 from agents.services.creation import RunRequest, create_run
-from agents.tool_registry import ToolRegistry
 from llmbroker import Broker, InMemoryRegistry, InMemoryStore, LLMConfig
-from tests.agents.helpers import MODEL_KEY, caller_of
+from tests.agents.helpers import MODEL_KEY, caller_of, registry
 from tests.support.model_server import ModelServer
 
 
@@ -29,7 +28,7 @@ def broker(model):
 
 @pytest.fixture
 def native():
-    return ToolRegistry(TOOLS)
+    return registry(TOOLS)
 
 
 @pytest.fixture
@@ -53,7 +52,7 @@ def advance(broker, native):
     """``advance(run)``: what a worker does when the bell rings; returns the run as it is then."""
 
     def advance(run, *, tools=native, broker=broker):
-        advance_run(run_id=run.id, broker=broker, tools=tools)
+        advance_run(run_id=run.id, broker=broker, tools=lambda _: tools)
         return Run.objects.get(id=run.id)
 
     return advance
@@ -64,8 +63,8 @@ def complete(start, advance):
     """``complete("question", tools=[…])``: the run after a worker's work."""
 
     def complete(question="What day is it?", *, tools=(), **values):
-        registry = ToolRegistry(tools)
-        run = start(question, available=registry, tools=list(registry), **values)
-        return advance(run, tools=registry)
+        available = registry(tools)
+        run = start(question, available=available, tools=list(available), **values)
+        return advance(run, tools=available)
 
     return complete

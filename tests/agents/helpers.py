@@ -5,6 +5,7 @@ from datetime import timedelta
 from django.utils import timezone
 
 from agents.models import Run
+from agents.tool_registry import Tool, ToolRegistry
 from llmbroker import Function
 from tenants.caller import Caller
 from tenants.roles import ALL
@@ -20,6 +21,11 @@ def caller_of(person):
 def a_tool(name, function, **options):
     """A tool that takes whatever it is given."""
     return Function(function, **{"name": name, "effect": "pure", "parameters": ANYTHING, **options})
+
+
+def registry(functions):
+    """The registry of these functions, under their own names."""
+    return ToolRegistry(map(Tool, functions))
 
 
 def worker_dies(run):

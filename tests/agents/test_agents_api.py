@@ -114,7 +114,11 @@ def test_members_run_agents_and_admins_define_them(api, bob, client, helper):
 def test_tools_are_listed_with_what_models_read(client):
     body = client.get("/api/v1/tools").json()
     tools = {tool["name"]: tool for tool in body["data"]}
-    assert tools.keys() >= {"today", "weather", "calculate"}
-    assert tools["weather"]["parameters"]["required"] == ["city"]
-    assert tools["weather"]["effect"] == "pure"
-    assert tools["weather"]["description"]
+    assert tools.keys() >= {"native-today", "native-weather", "native-calculate"}
+    assert tools["native-weather"]["parameters"]["required"] == ["city"]
+    assert tools["native-weather"]["effect"] == "pure"
+    assert tools["native-weather"]["description"]
+    assert (tools["native-weather"]["source"], tools["native-weather"]["aliases"]) == (
+        "native",
+        ["weather"],
+    )

@@ -5,8 +5,7 @@ import pytest
 from agents.models import Run
 from agents.services.cancelling import cancel_run
 from agents.services.leases import claim
-from agents.tool_registry import ToolRegistry
-from tests.agents.helpers import a_tool, worker_dies
+from tests.agents.helpers import a_tool, registry, worker_dies
 from tests.support.model_server import ask, say
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +33,7 @@ def test_a_run_at_work_stops_before_its_next_model_call(model, start, advance):
         return "stopping"
 
     seen = []
-    tools = ToolRegistry([a_tool("stop", stop)])
+    tools = registry([a_tool("stop", stop)])
     model.script(ask(("stop", {})))
     run = start(tools=["stop"], available=tools)
     run = advance(run, tools=tools)
@@ -57,7 +56,7 @@ def test_tools_that_have_not_begun_are_not_run(model, start, advance):
         cancel_run(run_id=run.id)
         return "stopping"
 
-    tools = ToolRegistry([a_tool("stop", stop), a_tool("effect", lambda: ran.append(1))])
+    tools = registry([a_tool("stop", stop), a_tool("effect", lambda: ran.append(1))])
     model.script(ask(("stop", {}), ("effect", {}), ("effect", {})))
     run = start(tools=["stop", "effect"], available=tools)
     run = advance(run, tools=tools)

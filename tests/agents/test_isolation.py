@@ -2,8 +2,9 @@
 
 import pytest
 
-from agents.models import Agent, Event, Run, Step
+from agents.models import Agent, Event, PromptVersion, Run, Step
 from agents.services.definitions import create_agent
+from agents.services.prompts import PromptText, create_prompt
 from agents.urls import urlpatterns
 from tests.support.model_server import ask, say
 
@@ -19,7 +20,16 @@ ROUTES = [
     ("agent", "patch", "/agents/{agent}", {"name": "Taken over"}, 404),
     ("agent", "delete", "/agents/{agent}", None, 404),
     ("tools", "get", "/tools", None, "public"),
+    ("prompts", "get", "/prompts", None, "empty"),
+    ("prompts", "post", "/prompts", {"slug": "acmes-prompt", "template": "mine"}, "own"),
+    ("prompt", "get", "/prompts/acmes-prompt", None, 404),
+    ("prompt", "delete", "/prompts/acmes-spare", None, 404),
+    ("prompt-versions", "get", "/prompts/acmes-prompt/versions", None, 404),
+    ("prompt-versions", "post", "/prompts/acmes-prompt/versions", {"template": "x"}, 404),
+    ("prompt-version", "get", "/prompts/acmes-prompt/versions/1", None, 404),
+    ("prompt-render", "post", "/prompts/acmes-prompt/render", {}, 404),
     ("runs", "get", "/runs", None, "empty"),
+    ("runs", "post", "/runs", {**BODY, "tools": ["acmes-prompt"]}, 400),
     ("runs", "get", "/runs?after=ffffffff-ffff-ffff-ffff-ffffffffffff", None, "empty"),
     ("runs", "post", "/runs", {**BODY, "agent": "acmes"}, 404),
     ("runs", "post", "/runs", {**BODY, "trace_id": "acmes-trace"}, "own"),
@@ -29,10 +39,19 @@ ROUTES = [
     ("run-cancel", "post", "/runs/{run}/cancel", None, 404),
 ]
 
+WORDS = {"acmes-name", "acmes-question", "acmes-answer", "acmes-thought", "acmes-template"}
+
 
 @pytest.fixture
 def acmes(alice, native, model, start, advance):
     """Rows of alice's: an agent, a finished run and a queued one, all marked."""
+    for slug in ("acmes-prompt", "acmes-spare"):
+        create_prompt(
+            tenant=alice.tenant,
+            slug=slug,
+            text=PromptText(template="acmes-template"),
+            available=native,
+        )
     values = {"slug": "acmes", "name": "acmes-name", "instructions": "acmes-words"}
     agent = create_agent(tenant=alice.tenant, available=native, values=values)
     model.script(ask(("today", {}), text="acmes-thought"), say("acmes-answer"))
@@ -44,6 +63,7 @@ def acmes(alice, native, model, start, advance):
 def rows(tenant):
     return [
         list(Agent.objects.filter(tenant=tenant).order_by("id").values()),
+        list(PromptVersion.objects.filter(prompt__tenant=tenant).order_by("id").values()),
         list(Run.objects.filter(tenant=tenant).order_by("id").values()),
         list(Step.objects.filter(run__tenant=tenant).order_by("id").values()),
         list(Event.objects.filter(run__tenant=tenant).order_by("id").values()),
@@ -72,12 +92,20 @@ def test_another_tenant_learns_and_changes_nothing(route, acmes, api, acme, char
     if expected == 404:
         assert answer.status_code == 404
         assert answer.json()["error"]["type"] == "not_found_error"
+    elif expected == 400:
+        assert answer.json()["error"]["code"] == "unknown_tool"
     else:
         assert answer.status_code in {200, 201, 202}
     if expected == "empty":
         assert answer.json()["data"] == []
     echoed = {"acmes", "acmes-trace"} if expected == "own" else set()
-    for word in {"acmes-name", "acmes-question", "acmes-answer", "acmes-thought"} - echoed:
+    for word in {
+        "acmes-name",
+        "acmes-question",
+        "acmes-answer",
+        "acmes-thought",
+        "acmes-template",
+    } - echoed:
         assert word.encode() not in answer.content
     assert str(acmes["run"]).encode() not in answer.content
     assert rows(acme) == before
@@ -85,7 +113,7 @@ def test_another_tenant_learns_and_changes_nothing(route, acmes, api, acme, char
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: " ".join(route[1:3]))
 def test_the_owner_gets_through(route, acmes, api, alice):
-    expected = 409 if route[:2] == ("agents", "post") else None
+    expected = 409 if route[:2] in {("agents", "post"), ("prompts", "post")} else None
     answer = send(api(alice.token), route, acmes)
     assert answer.status_code == expected or answer.status_code in {200, 201, 202, 204}
 

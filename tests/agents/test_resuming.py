@@ -6,8 +6,7 @@ import pytest
 from django.db import connection
 
 from agents.models import Run
-from agents.tool_registry import ToolRegistry
-from tests.agents.helpers import a_tool, summary, worker_dies
+from tests.agents.helpers import a_tool, registry, summary, worker_dies
 from tests.support.model_server import ask, by_turn, say
 
 pytestmark = pytest.mark.django_db
@@ -50,7 +49,7 @@ def counter(counted):
         counted.append(by)
         return f"counted {by}"
 
-    return ToolRegistry([a_tool("count", count)])
+    return registry([a_tool("count", count)])
 
 
 @pytest.fixture
@@ -151,8 +150,8 @@ def die_at(start, advance):
             function(**arguments)
             raise Killed
 
-        sound = ToolRegistry([a_tool(name, function, **options)])
-        killing = ToolRegistry([a_tool(name, deadly, **options)])
+        sound = registry([a_tool(name, function, **options)])
+        killing = registry([a_tool(name, deadly, **options)])
         run = start(tools=[name], available=sound)
         with pytest.raises(Killed):
             advance(run, tools=killing)

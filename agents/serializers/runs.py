@@ -1,4 +1,4 @@
-"""What the API of this app reads and shows."""
+"""Runs, their steps and their events."""
 
 from __future__ import annotations
 
@@ -9,24 +9,11 @@ from rest_framework import serializers
 from agents.messages import MAX_MESSAGES, MessageField
 from agents.models import Agent, Event, Run, Step
 from agents.models.agents import MAX_STEPS
-from tenants.models.people import SLUG
+from agents.serializers.tools import ToolNames
+from agents.serializers.values import VariableValues
 from tenants.serializers_base import StrictSerializer
 
-MAX_TOOLS = 64
 MAX_METADATA = 16
-
-
-class ToolNames(serializers.ListField):
-    """Names of tools, each once."""
-
-    child = serializers.CharField(max_length=64)
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(max_length=MAX_TOOLS, **kwargs)
-
-    def to_internal_value(self, data: Any) -> list[str]:
-        """The names in the order given."""
-        return list(dict.fromkeys(super().to_internal_value(data)))
 
 
 class RunInput(StrictSerializer):
@@ -50,6 +37,9 @@ class RunInput(StrictSerializer):
         required=False,
         allow_null=True,
         help_text="Ties the run's calls in the journal together; the run's id if left out.",
+    )
+    variables = VariableValues(
+        required=False, allow_null=True, help_text="For the prompt of the agent's instructions."
     )
     metadata = serializers.DictField(
         child=serializers.CharField(max_length=512, allow_blank=True),
@@ -129,40 +119,3 @@ class EventOutput(serializers.ModelSerializer[Event]):
         model = Event
         fields = ("id", "object", "sequence_number", "type", "data", "created_at")
         read_only_fields = fields
-
-
-class AgentInput(StrictSerializer):
-    """An agent to define, or what of it changes."""
-
-    slug = serializers.CharField(max_length=63, validators=[SLUG])
-    name = serializers.CharField(max_length=200)
-    instructions = serializers.CharField(
-        max_length=100_000, required=False, allow_blank=True, trim_whitespace=False
-    )
-    tools = ToolNames(required=False)
-    max_steps = serializers.IntegerField(min_value=1, max_value=MAX_STEPS, required=False)
-    operation = serializers.CharField(max_length=200, required=False, allow_blank=True)
-
-
-class AgentOutput(serializers.ModelSerializer[Agent]):
-    """An agent."""
-
-    object = serializers.CharField(default="agent", read_only=True)
-
-    class Meta:
-        model = Agent
-        fields = (
-            "id", "object", "slug", "name", "instructions", "tools", "max_steps", "operation",
-            "created_at", "updated_at",
-        )  # fmt: skip
-        read_only_fields = fields
-
-
-class ToolOutput(serializers.Serializer[Any]):
-    """A tool that runs and agents can name."""
-
-    object = serializers.CharField(default="tool", read_only=True)
-    name = serializers.CharField()
-    description = serializers.CharField()
-    parameters = serializers.JSONField()
-    effect = serializers.CharField()

@@ -1,0 +1,1 @@
+"""What the API of this app reads and shows."""

@@ -1,0 +1,45 @@
+"""Agents."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from agents.models import Agent, PromptFunction
+from agents.models.agents import MAX_STEPS
+from agents.serializers.tools import ToolNames
+from tenants.models.people import SLUG
+from tenants.serializers_base import StrictSerializer
+
+
+class AgentInput(StrictSerializer):
+    """An agent to define, or what of it changes."""
+
+    slug = serializers.CharField(max_length=63, validators=[SLUG])
+    name = serializers.CharField(max_length=200)
+    instructions = serializers.CharField(
+        max_length=100_000, required=False, allow_blank=True, trim_whitespace=False
+    )
+    prompt = serializers.CharField(
+        max_length=64,
+        required=False,
+        allow_null=True,
+        help_text="The slug of a prompt function that makes the instructions of each run.",
+    )
+    tools = ToolNames(required=False)
+    max_steps = serializers.IntegerField(min_value=1, max_value=MAX_STEPS, required=False)
+    operation = serializers.CharField(max_length=200, required=False, allow_blank=True)
+
+
+class AgentOutput(serializers.ModelSerializer[Agent]):
+    """An agent."""
+
+    object = serializers.CharField(default="agent", read_only=True)
+    prompt = serializers.SlugRelatedField[PromptFunction](slug_field="slug", read_only=True)
+
+    class Meta:
+        model = Agent
+        fields = (
+            "id", "object", "slug", "name", "instructions", "prompt", "tools", "max_steps",
+            "operation", "created_at", "updated_at",
+        )  # fmt: skip
+        read_only_fields = fields

@@ -1,0 +1,1 @@
+"""The tools that a tenant adds to the installation's own."""

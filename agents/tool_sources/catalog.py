@@ -1,0 +1,43 @@
+"""All the tools of one tenant: the installation's, and those that it has added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from agents.models import Run
+from agents.selectors import versions_in_use
+from agents.tool_registry import ToolRegistry, installed_tools
+from agents.tool_sources.prompts import prompt_tools
+from llmbroker import Broker
+from tenants.models import Tenant
+
+
+def tools_of(
+    tenant: Tenant,
+    *,
+    service: Any = None,
+    chat_options: Mapping[str, Any] | None = None,
+    at: datetime | None = None,
+) -> ToolRegistry:
+    """What runs of the tenant may use, prompts as they were ``at`` a time or are now.
+
+    ``service`` answers prompt functions, with ``chat_options``; without one they can be listed.
+    """
+    tools = installed_tools()
+    prompts = prompt_tools(versions_in_use(tenant, at), tools, service, chat_options)
+    return tools.with_tools(prompts)
+
+
+def tools_of_run(run: Run, broker: Broker) -> ToolRegistry:
+    """What a run may use, in the name of its scope: its prompt functions' calls carry its trace."""
+    installed = installed_tools()
+    if all(name in installed for name in run.tools):
+        return installed
+    return tools_of(
+        run.tenant,
+        service=broker.for_scope(str(run.scope_id)),
+        chat_options={"trace_id": run.trace_id},
+        at=run.created_at,
+    )
