@@ -1,6 +1,7 @@
 """The ASGI entry point: `uvicorn broker_project.asgi:application`."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 from django.core.asgi import get_asgi_application
 
@@ -10,4 +11,6 @@ application = get_asgi_application()
 
 from broker_project.startup import refuse_wrong_keys  # noqa: E402 - Django must be set up first
 
-refuse_wrong_keys()
+# A server may import this module inside its event loop, where Django refuses the ORM.
+with ThreadPoolExecutor(1) as thread:
+    thread.submit(refuse_wrong_keys).result()

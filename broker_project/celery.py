@@ -6,10 +6,7 @@ from typing import Any
 from celery import Celery
 from celery.signals import worker_init
 
-from broker_project.local.services import provide_services
-
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "broker_project.settings")
-provide_services()
 
 app = Celery("broker_project")
 app.config_from_object("django.conf:settings", namespace="CELERY")

@@ -1,10 +1,16 @@
 """Settings, all from the environment; README lists them. A missing or wrong one fails loudly."""
 
+import warnings
 from pathlib import Path
 
 import django_stubs_ext
 from django.core.exceptions import ImproperlyConfigured
 from environs import Env
+
+from broker_project.local.services import provide_services
+
+# Where DATABASE_URL or REDIS_URL names no server, an embedded one is started.
+provide_services()
 
 # Makes Django's classes subscriptable at run time, as their types are.
 django_stubs_ext.monkeypatch()
@@ -25,7 +31,9 @@ def _required(name: str, why: str) -> str:
 
 
 SECRET_KEY = _required(
-    "SECRET_KEY", "a long random string; `python -m broker_project.local.secrets` prints one"
+    "SECRET_KEY",
+    "a long random string; `python -m broker_project.local.secrets` prints one, and with"
+    " BROKER_LOCAL=1 a local trial makes its own",
 )
 # Newest first, "id:base64 of 32 bytes", separated by commas. The first one encrypts.
 BROKER_ENCRYPTION_KEYS = _required(
@@ -128,7 +136,9 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
-WHITENOISE_USE_FINDERS = True
+# Without `collectstatic` the files are found where their packages keep them.
+WHITENOISE_USE_FINDERS = not STATIC_ROOT.is_dir()
+warnings.filterwarnings("ignore", message="No directory at", module="whitenoise")
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [

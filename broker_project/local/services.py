@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -23,8 +22,6 @@ def provide_services() -> None:
     A local trial (BROKER_LOCAL) gets its secrets too; an installation must bring its own.
     Costs nothing when all are set.
     """
-    if sys.argv[0] == "-m":  # a module of this package is being located: it provides for itself
-        return
     if is_local() and _unset(SECRET_SETTINGS):
         from broker_project.local.paths import data_dir  # noqa: PLC0415
         from broker_project.local.secrets import local_secrets  # noqa: PLC0415
