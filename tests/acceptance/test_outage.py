@@ -17,6 +17,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -95,23 +96,32 @@ def test_twenty_threads_share_what_they_know(wall: Wall) -> None:
 
 
 def test_several_processes_share_what_they_know_over_redis(wall: Wall) -> None:
-    prefix, since = f"test:{uuid.uuid4()}:", time.time() + 2  # when all have started
-    until = since + MINUTE
-    callers = str(CALLERS // PROCESSES)
-    command = [sys.executable, "-m", "tests.support.outage_callers", wall.base_url]
-    command += [os.environ["REDIS_URL"], prefix, str(since), str(until), callers]
-    processes = [
-        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        for _ in range(PROCESSES)
-    ]
-    answers: Counter[str] = Counter()
-    for process in processes:
-        output, _ = process.communicate(timeout=60)
-        assert process.returncode == 0
-        answers.update(json.loads(output))
+    prefix = f"test:{uuid.uuid4()}:"
+    with ExitStack() as running:
+        processes = [running.enter_context(_process(wall, prefix)) for _ in range(PROCESSES)]
+        for process in processes:
+            assert process.stdout.readline() == "ready\n"
+        now = f"{time.time()}\n"
+        for process in processes:
+            process.stdin.write(now)
+            process.stdin.flush()
+        outputs = [process.communicate(timeout=60)[0] for process in processes]
 
+    answers = sum((Counter(json.loads(output)) for output in outputs), Counter())
     assert set(answers) == {"sound"}
     assert 1 <= len(wall.visits_to("down")) <= AT_MOST
+
+
+def _process(wall: Wall, prefix: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tests.support.outage_callers", wall.base_url]
+    command += [os.environ["REDIS_URL"], prefix, str(MINUTE)]
+    return subprocess.Popen(
+        [*command, str(CALLERS // PROCESSES)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
 
 def test_requests_that_were_under_way_when_it_died_come_on_top_once(wall: Wall) -> None:

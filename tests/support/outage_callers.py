@@ -1,8 +1,9 @@
 """One process of callers during an outage, for tests that need several: see test_outage.py.
 
-    python -m tests.support.outage_callers BASE_URL REDIS_URL PREFIX SINCE UNTIL CALLERS
+    python -m tests.support.outage_callers BASE_URL REDIS_URL PREFIX SECONDS CALLERS
 
-Prints, as JSON, how many answers each model gave.
+Says "ready", reads from standard input when to begin, and prints in the end, as JSON, how many
+answers each model gave.
 """
 
 from __future__ import annotations
@@ -52,14 +53,15 @@ async def call_until(broker: llmbroker.AsyncBroker, until: float, callers: int) 
     return answers
 
 
-async def main(base_url: str, redis_url: str, prefix: str, *numbers: str) -> None:
-    since, until, callers = map(float, numbers)
-    clock = HurriedClock(since)
+async def main(base_url: str, redis_url: str, prefix: str, seconds: str, callers: str) -> None:
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    clock = HurriedClock(float(await asyncio.to_thread(sys.stdin.readline)))
     health = SharedHealth(redis_url, prefix=prefix, clock=clock)
     async with llmbroker.AsyncBroker(
         models(base_url), secrets={"KEY": "sk-wall"}, health=health, clock=clock
     ) as broker:
-        answers = await call_until(broker, until, int(callers))
+        answers = await call_until(broker, clock.since + float(seconds), int(callers))
     sys.stdout.write(json.dumps(answers))
 
 
