@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db.models import OuterRef, QuerySet, Subquery
 
-from agents.models import Agent, PromptFunction, PromptVersion, Run
+from agents.models import Agent, HttpTool, PromptFunction, PromptVersion, Run
 from tenants.caller import Caller
 from tenants.errors import NotFound
 from tenants.models import Scope, Tenant
@@ -88,4 +88,19 @@ def versions_in_use(tenant: Tenant, at: datetime | None = None) -> QuerySet[Prom
 
 def tool_name_is_taken(tenant: Tenant, name: str) -> bool:
     """Whether a tool that the tenant has added is called ``name``."""
-    return prompts_of(tenant).filter(slug=name).exists()
+    return any(
+        rows.filter(slug=name).exists() for rows in (prompts_of(tenant), http_tools_of(tenant))
+    )
+
+
+def http_tools_of(tenant: Tenant) -> QuerySet[HttpTool]:
+    """The HTTP tools of a tenant."""
+    return HttpTool.objects.select_related("tenant", "data_key").filter(tenant=tenant)
+
+
+def http_tool_of(tenant: Tenant, tool_id: UUID) -> HttpTool:
+    """One HTTP tool of a tenant."""
+    tool = http_tools_of(tenant).filter(id=tool_id).first()
+    if tool is None:
+        raise NotFound("No such HTTP tool.")
+    return tool

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from agents.views.agents import AgentDetail, AgentList
+from agents.views.http_tools import HttpToolDetail, HttpToolList, HttpToolSecret
 from agents.views.prompts import (
     PromptDetail,
     PromptList,
@@ -16,6 +17,9 @@ from agents.views.tools import ToolList
 urlpatterns = [
     path("agents", AgentList.as_view(), name="agents"),
     path("agents/<uuid:agent_id>", AgentDetail.as_view(), name="agent"),
+    path("http_tools", HttpToolList.as_view(), name="http-tools"),
+    path("http_tools/<uuid:tool_id>", HttpToolDetail.as_view(), name="http-tool"),
+    path("http_tools/<uuid:tool_id>/secret", HttpToolSecret.as_view(), name="http-tool-secret"),
     path("prompts", PromptList.as_view(), name="prompts"),
     path("prompts/<str:slug>", PromptDetail.as_view(), name="prompt"),
     path("prompts/<str:slug>/versions", PromptVersions.as_view(), name="prompt-versions"),

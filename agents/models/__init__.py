@@ -2,8 +2,9 @@
 
 from agents.models.agents import Agent
 from agents.models.events import Event
+from agents.models.http_tools import HttpTool
 from agents.models.prompts import PromptFunction, PromptVersion
 from agents.models.runs import Run
 from agents.models.steps import Step
 
-__all__ = ["Agent", "Event", "PromptFunction", "PromptVersion", "Run", "Step"]
+__all__ = ["Agent", "Event", "HttpTool", "PromptFunction", "PromptVersion", "Run", "Step"]

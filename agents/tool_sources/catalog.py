@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from agents.models import Run
-from agents.selectors import versions_in_use
+from agents.selectors import http_tools_of, versions_in_use
 from agents.tool_registry import ToolRegistry, installed_tools
+from agents.tool_sources.http_tools import http_tool
 from agents.tool_sources.prompts import prompt_tools
 from llmbroker import Broker
 from tenants.models import Tenant
@@ -25,7 +26,7 @@ def tools_of(
 
     ``service`` answers prompt functions, with ``chat_options``; without one they can be listed.
     """
-    tools = installed_tools()
+    tools = installed_tools().with_tools(map(http_tool, http_tools_of(tenant).filter(enabled=True)))
     prompts = prompt_tools(versions_in_use(tenant, at), tools, service, chat_options)
     return tools.with_tools(prompts)
 

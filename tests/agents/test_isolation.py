@@ -2,8 +2,9 @@
 
 import pytest
 
-from agents.models import Agent, Event, PromptVersion, Run, Step
+from agents.models import Agent, Event, HttpTool, PromptVersion, Run, Step
 from agents.services.definitions import create_agent
+from agents.services.http_tools import create_http_tool
 from agents.services.prompts import PromptText, create_prompt
 from agents.urls import urlpatterns
 from tests.support.model_server import ask, say
@@ -11,6 +12,11 @@ from tests.support.model_server import ask, say
 pytestmark = pytest.mark.django_db
 
 BODY = {"messages": [{"role": "user", "content": "hi"}]}
+HTTP_TOOL = {
+    "slug": "acmes-tool",
+    "url": "https://tools.example.com/x",
+    "parameters": {"type": "object", "properties": {}},
+}
 
 # route, method, path with {run} and {agent} of alice's, body, what an intruder gets
 ROUTES = [
@@ -20,6 +26,12 @@ ROUTES = [
     ("agent", "patch", "/agents/{agent}", {"name": "Taken over"}, 404),
     ("agent", "delete", "/agents/{agent}", None, 404),
     ("tools", "get", "/tools", None, "public"),
+    ("http-tools", "get", "/http_tools", None, "empty"),
+    ("http-tools", "post", "/http_tools", {**HTTP_TOOL, "slug": "acmes-new"}, "own"),
+    ("http-tool", "get", "/http_tools/{http_tool}", None, 404),
+    ("http-tool", "patch", "/http_tools/{http_tool}", {"timeout": 1}, 404),
+    ("http-tool", "delete", "/http_tools/{http_tool}", None, 404),
+    ("http-tool-secret", "post", "/http_tools/{http_tool}/secret", None, 404),
     ("prompts", "get", "/prompts", None, "empty"),
     ("prompts", "post", "/prompts", {"slug": "acmes-prompt", "template": "mine"}, "own"),
     ("prompt", "get", "/prompts/acmes-prompt", None, 404),
@@ -40,6 +52,7 @@ ROUTES = [
 ]
 
 WORDS = {"acmes-name", "acmes-question", "acmes-answer", "acmes-thought", "acmes-template"}
+WORDS |= {"acmes-tool", "acmes-prompt"}
 
 
 @pytest.fixture
@@ -57,12 +70,18 @@ def acmes(alice, native, model, start, advance):
     model.script(ask(("today", {}), text="acmes-thought"), say("acmes-answer"))
     options = {"agent": "acmes", "tools": ["today"], "trace_id": "acmes-trace"}
     advance(start("acmes-question", **options))
-    return {"agent": agent.id, "run": start("acmes-question", **options).id}
+    http_tool = create_http_tool(tenant=alice.tenant, values=dict(HTTP_TOOL)).tool
+    return {
+        "agent": agent.id,
+        "http_tool": http_tool.id,
+        "run": start("acmes-question", **options).id,
+    }
 
 
 def rows(tenant):
     return [
         list(Agent.objects.filter(tenant=tenant).order_by("id").values()),
+        list(HttpTool.objects.filter(tenant=tenant).order_by("id").values()),
         list(PromptVersion.objects.filter(prompt__tenant=tenant).order_by("id").values()),
         list(Run.objects.filter(tenant=tenant).order_by("id").values()),
         list(Step.objects.filter(run__tenant=tenant).order_by("id").values()),

@@ -1,0 +1,33 @@
+"""Signatures by which a tool's server knows that a request is ours: Standard Webhooks."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+from datetime import datetime
+
+from tenants.encryption import Secret
+
+PREFIX = "whsec_"
+
+
+def new_secret() -> Secret[str]:
+    """A secret to share with a tool's server."""
+    return Secret(PREFIX + base64.b64encode(secrets.token_bytes(32)).decode())
+
+
+def signed_headers(
+    secret: Secret[str], *, message_id: str, body: bytes, now: datetime
+) -> dict[str, str]:
+    """The headers that prove who sent ``body`` and when."""
+    timestamp = str(int(now.timestamp()))
+    content = b".".join((message_id.encode(), timestamp.encode(), body))
+    key = Secret(base64.b64decode(secret.reveal().removeprefix(PREFIX)))
+    signature = base64.b64encode(hmac.digest(key.reveal(), content, hashlib.sha256)).decode()
+    return {
+        "webhook-id": message_id,
+        "webhook-timestamp": timestamp,
+        "webhook-signature": f"v1,{signature}",
+    }
