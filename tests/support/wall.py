@@ -53,7 +53,7 @@ class Wall:
     def __init__(self, *, pause: float = 0.5) -> None:
         """``pause``: seconds that the slow ones take."""
         self.pause = pause
-        self.down = False  # what the models "down" and "mute" go by
+        self.down = False  # what the models "down", "mute" and "limits-all" go by
         self.visits: list[Visit] = []
         self._started = time.monotonic()
         self._loop = asyncio.new_event_loop()
@@ -316,6 +316,15 @@ async def unavailable(exchange: Exchange) -> None:
 @behaviour
 async def down(exchange: Exchange) -> None:
     await (unavailable(exchange) if exchange.wall.down else exchange.answer())
+
+
+@behaviour
+async def limits_all(exchange: Exchange) -> None:
+    """A rate limit that says to everybody when it passes: at the same moment."""
+    if exchange.wall.down:
+        await exchange.fail(429, "Rate limit reached", "rate_limit_exceeded", Retry_After="1")
+    else:
+        await exchange.answer()
 
 
 @behaviour
