@@ -119,12 +119,14 @@ class SharedHealth:
     async def cooldowns(self, ids: Sequence[str]) -> Mapping[str, Cooldown]:
         """See Health."""
 
+        asked = list(dict.fromkeys(ids))
+
         async def look(redis: Redis) -> Mapping[str, Cooldown]:
-            keys = [self._any, *(self._prefix + each for each in ids)]
+            keys = [self._any, *(self._prefix + each for each in asked)]
             rows = await redis.eval(_LOOK, len(keys), *keys, self._now())
             now = self._local_now()
             return {
-                ids[int(row[0])]: Cooldown(now + float(row[1]), int(row[2]), now + float(row[3]))
+                asked[int(row[0])]: Cooldown(now + float(row[1]), int(row[2]), now + float(row[3]))
                 for row in rows
             }
 

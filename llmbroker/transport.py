@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
+from aiohttp import hdrs
 
 from llmbroker.addresses import AddressPolicy, AddressRefusedError, GuardedResolver
 from llmbroker.per_loop import PerLoop
@@ -80,6 +81,7 @@ class Transport:
     ) -> None:
         """``policy`` says what guarded requests may reach: the public network unless given."""
         self.timeouts = timeouts or Timeouts()
+        self._unbounded = self._limits(self.timeouts.answer)
         self._policy = policy or AddressPolicy()
         self._trusted = PerLoop(lambda: _open_sessions(None))
         self._guarded = PerLoop(lambda: _open_sessions(GuardedResolver(self._policy)))
@@ -92,18 +94,21 @@ class Transport:
         ``guarded`` refuses addresses that the policy does not allow. Raises ExchangeError when
         there is no answer; any HTTP status is an answer.
         """
-        async with self.open(request, timeout=timeout, guarded=guarded) as answer:
-            return Answer(answer.status, answer.headers, await answer.body())
+        response = await self._send(request, timeout, guarded=guarded)
+        try:
+            body = await _read(response)
+        except BaseException:
+            response.close()
+            raise
+        # A body read to its end has given its connection back already.
+        return Answer(response.status, response.headers, body)
 
     @asynccontextmanager
     async def open(
         self, request: Request, *, timeout: float | None = None, guarded: bool = False
     ) -> AsyncIterator[LiveAnswer]:
         """Send ``request``; the body is read inside the block. Leaving it early closes upstream."""
-        if guarded:
-            self._check(request.url)
-        sessions = await (self._guarded if guarded else self._trusted).get()
-        response = await self._send(sessions, request, self._limits(timeout))
+        response = await self._send(request, timeout, guarded=guarded)
         try:
             yield LiveAnswer(response)
         except BaseException:
@@ -127,41 +132,50 @@ class Transport:
         raise ExchangeError(failure)
 
     async def _send(
-        self, sessions: _Sessions, request: Request, limits: aiohttp.ClientTimeout
+        self, request: Request, timeout: float | None, *, guarded: bool
     ) -> aiohttp.ClientResponse:
         """Send once; once more on a fresh connection if a pooled one died before its first byte.
 
         Servers close idle connections at any moment, so such a death says nothing about them.
         """
-        seen = SimpleNamespace(reused=False)
-        response = await _post(sessions.pooled, request, limits, seen)
-        if isinstance(response, Failure) and seen.reused and response.kind in _DEAD_CONNECTION:
-            response = await _post(sessions.fresh, request, limits, seen)
+        if guarded:
+            self._check(request.url)
+        sessions = await (self._guarded if guarded else self._trusted).get()
+        limits = self._unbounded if timeout is None else self._limits(timeout)
+        _connected.set(False)
+        response = await _post(sessions.pooled, request, limits)
         if isinstance(response, Failure):
-            raise ExchangeError(response)
+            if response.kind is FailureKind.DISCONNECTED and not _connected.get():
+                response = await _post(sessions.fresh, request, limits)
+            if isinstance(response, Failure):
+                raise ExchangeError(response)
         return response
 
-    def _limits(self, timeout: float | None) -> aiohttp.ClientTimeout:
-        times = self.timeouts
-        total = times.answer if timeout is None else min(timeout, times.answer)
-        return aiohttp.ClientTimeout(
-            total=total,
-            sock_connect=min(times.connect, total),
-        )
+    def _limits(self, timeout: float) -> aiohttp.ClientTimeout:
+        total = min(timeout, self.timeouts.answer)
+        return aiohttp.ClientTimeout(total=total, sock_connect=min(self.timeouts.connect, total))
+
+
+# Whether the request under way has made a connection of its own. Set by the connector, in the
+# task that sends; aiohttp's own tracing would tell it too, at the price of ten awaits a request.
+_connected: ContextVar[bool] = ContextVar("llmbroker_connected", default=False)
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Notes when it makes a connection rather than taking one that was kept."""
+
+    async def _create_connection(self, *args: Any, **kwargs: Any) -> Any:
+        _connected.set(True)
+        return await super()._create_connection(*args, **kwargs)
 
 
 class _Sessions:
     """One session that keeps connections for the next request, and one that never does."""
 
     def __init__(self, resolver: aiohttp.abc.AbstractResolver | None) -> None:
-        trace = aiohttp.TraceConfig()
-        trace.on_connection_reuseconn.append(_mark_reused)
         # limit=0: how many calls may be in flight is the pool's decision, per model.
-        kept = aiohttp.TCPConnector(limit=0, keepalive_timeout=30, resolver=resolver)
-        self.pooled = _session(kept, [trace])
-        self.fresh = _session(
-            aiohttp.TCPConnector(limit=0, force_close=True, resolver=resolver), []
-        )
+        self.pooled = _session(_Connector(limit=0, keepalive_timeout=30, resolver=resolver))
+        self.fresh = _session(_Connector(limit=0, force_close=True, resolver=resolver))
 
     async def close(self) -> None:
         """Close both."""
@@ -179,28 +193,21 @@ async def _open_sessions(
         await sessions.close()
 
 
-def _session(
-    connector: aiohttp.TCPConnector, traces: list[aiohttp.TraceConfig]
-) -> aiohttp.ClientSession:
+def _session(connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
-        connector=connector,
-        trace_configs=traces,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        trust_env=False,
+        connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False
     )
 
 
 # Where these are caught, the ExchangeError is raised after the handler has ended: aiohttp's
 # errors and tracebacks hold the request's headers, and a chained one would carry the key along.
 _TRANSPORT_ERRORS = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
-_DEAD_CONNECTION = (FailureKind.DISCONNECTED,)
 
 
 async def _post(
     session: aiohttp.ClientSession,
     request: Request,
     limits: aiohttp.ClientTimeout,
-    seen: SimpleNamespace,
 ) -> aiohttp.ClientResponse | Failure:
     try:
         return await session.post(
@@ -209,17 +216,27 @@ async def _post(
             headers=request.headers,
             timeout=limits,
             allow_redirects=False,
-            trace_request_ctx=seen,
         )
     except _TRANSPORT_ERRORS as error:
         return _failure(error)
 
 
-async def _mark_reused(_session: Any, context: Any, _params: Any) -> None:
-    context.trace_request_ctx.reused = True
-
-
 async def _read(response: aiohttp.ClientResponse) -> bytes:
+    length = response.content_length
+    if length is not None and length <= MAX_ANSWER_BYTES and not _is_packed(response):
+        try:
+            return await response.read()
+        except _TRANSPORT_ERRORS as error:
+            failure = _failure(error)
+        raise ExchangeError(failure)
+    return await _read_bounded(response)
+
+
+def _is_packed(response: aiohttp.ClientResponse) -> bool:
+    return hdrs.CONTENT_ENCODING in response.headers
+
+
+async def _read_bounded(response: aiohttp.ClientResponse) -> bytes:
     chunks: list[bytes] = []
     size = 0
     try:

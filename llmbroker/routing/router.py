@@ -104,8 +104,8 @@ class Router:
         if not allowed:
             raise trip.progress.exhausted()
         ranked = self._ranking.order(allowed, trip.ask)
-        ids = {identity for candidate in ranked for identity in candidate.ids.values()}
-        known = await self._engine.health.cooldowns(sorted(ids))
+        ids = [identity for candidate in ranked for identity in candidate.ids.values()]
+        known = await self._engine.health.cooldowns(ids)
         return survey(ranked, known, self._engine.slots, now=self._engine.clock())
 
     async def _lanes(self, trip: Trip, found: Survey) -> list[Attempt]:
@@ -137,8 +137,10 @@ class Router:
         self, trip: Trip, lanes: list[Attempt], found: Survey, produce: Produce[Produced]
     ) -> tuple[Attempt, Produced] | None:
         """Run ``lanes`` and, when they are slow, one more; the first to produce wins."""
-        running = {self._spawn(trip, lane, produce): lane for lane in lanes}
         patience = self._patience(trip.ask, lanes[0])
+        if len(lanes) == 1 and (patience is None or not found.ready):
+            return await self._alone(trip, lanes[0], produce)
+        running = {self._spawn(trip, lane, produce): lane for lane in lanes}
         winner: tuple[Attempt, Produced] | None = None
         try:
             while running and winner is None:
@@ -165,6 +167,16 @@ class Router:
                 lane.superseded = winner is not None
                 self._dismiss(task)
         return winner
+
+    async def _alone(
+        self, trip: Trip, lane: Attempt, produce: Produce[Produced]
+    ) -> tuple[Attempt, Produced] | None:
+        """What ``_race`` does when there is nobody to race with: no task is needed."""
+        outcome = await self._run(trip, lane, produce)
+        if isinstance(outcome, Failure):
+            trip.progress.absorb(lane.candidate, outcome)
+            return None
+        return lane, outcome
 
     def _patience(self, ask: Ask, lane: Attempt) -> float | None:
         """Seconds until another candidate is started beside ``lane``: never, if so set, and
