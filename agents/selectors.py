@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db.models import OuterRef, QuerySet, Subquery
 
-from agents.models import Agent, HttpTool, PromptFunction, PromptVersion, Run
+from agents.models import Agent, HttpTool, McpServer, PromptFunction, PromptVersion, Run
 from tenants.caller import Caller
 from tenants.errors import NotFound
 from tenants.models import Scope, Tenant
@@ -86,13 +86,6 @@ def versions_in_use(tenant: Tenant, at: datetime | None = None) -> QuerySet[Prom
     return found.filter(pk__in=in_use).order_by("prompt__slug")
 
 
-def tool_name_is_taken(tenant: Tenant, name: str) -> bool:
-    """Whether a tool that the tenant has added is called ``name``."""
-    return any(
-        rows.filter(slug=name).exists() for rows in (prompts_of(tenant), http_tools_of(tenant))
-    )
-
-
 def http_tools_of(tenant: Tenant) -> QuerySet[HttpTool]:
     """The HTTP tools of a tenant."""
     return HttpTool.objects.select_related("tenant", "data_key").filter(tenant=tenant)
@@ -104,3 +97,35 @@ def http_tool_of(tenant: Tenant, tool_id: UUID) -> HttpTool:
     if tool is None:
         raise NotFound("No such HTTP tool.")
     return tool
+
+
+def mcp_servers_of(tenant: Tenant) -> QuerySet[McpServer]:
+    """The MCP servers of a tenant."""
+    return McpServer.objects.select_related("tenant", "data_key").filter(tenant=tenant)
+
+
+def mcp_server_of(tenant: Tenant, server_id: UUID) -> McpServer:
+    """One MCP server of a tenant."""
+    server = mcp_servers_of(tenant).filter(id=server_id).first()
+    if server is None:
+        raise NotFound("No such MCP server.")
+    return server
+
+
+def tool_name_is_taken(tenant: Tenant, name: str) -> bool:
+    """Whether a tool that the tenant has added is called ``name``, or may come to be."""
+    plugin = name.partition("-")[0]
+    return (
+        prompts_of(tenant).filter(slug=name).exists()
+        or http_tools_of(tenant).filter(slug=name).exists()
+        or mcp_servers_of(tenant).filter(plugin=plugin).exists()
+    )
+
+
+def plugin_is_taken(tenant: Tenant, plugin: str) -> bool:
+    """Whether any tool of the tenant's is of that plugin."""
+    return (
+        prompts_of(tenant).filter(slug__startswith=f"{plugin}-").exists()
+        or http_tools_of(tenant).filter(slug__startswith=f"{plugin}-").exists()
+        or mcp_servers_of(tenant).filter(plugin=plugin).exists()
+    )

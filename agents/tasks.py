@@ -9,8 +9,8 @@ from celery import shared_task
 
 from agents.services.advance import advance_run
 from agents.services.doorbell import ADVANCE_RUN
+from agents.services.mcp_servers import fresh_tools_of_run
 from agents.services.reaping import reap_runs
-from agents.tool_sources.catalog import tools_of_run
 from tenants.runtime import current_broker
 
 
@@ -18,7 +18,9 @@ from tenants.runtime import current_broker
 def advance(run_id: str) -> None:
     """Work on one run, if nobody does."""
     broker = current_broker()
-    advance_run(run_id=UUID(run_id), broker=broker, tools=partial(tools_of_run, broker=broker))
+    advance_run(
+        run_id=UUID(run_id), broker=broker, tools=partial(fresh_tools_of_run, broker=broker)
+    )
 
 
 @shared_task(name="agents.reap_runs", ignore_result=True)

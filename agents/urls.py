@@ -4,6 +4,7 @@ from django.urls import path
 
 from agents.views.agents import AgentDetail, AgentList
 from agents.views.http_tools import HttpToolDetail, HttpToolList, HttpToolSecret
+from agents.views.mcp_servers import McpServerDetail, McpServerList, McpServerRefresh
 from agents.views.prompts import (
     PromptDetail,
     PromptList,
@@ -20,6 +21,13 @@ urlpatterns = [
     path("http_tools", HttpToolList.as_view(), name="http-tools"),
     path("http_tools/<uuid:tool_id>", HttpToolDetail.as_view(), name="http-tool"),
     path("http_tools/<uuid:tool_id>/secret", HttpToolSecret.as_view(), name="http-tool-secret"),
+    path("mcp_servers", McpServerList.as_view(), name="mcp-servers"),
+    path("mcp_servers/<uuid:server_id>", McpServerDetail.as_view(), name="mcp-server"),
+    path(
+        "mcp_servers/<uuid:server_id>/refresh",
+        McpServerRefresh.as_view(),
+        name="mcp-server-refresh",
+    ),
     path("prompts", PromptList.as_view(), name="prompts"),
     path("prompts/<str:slug>", PromptDetail.as_view(), name="prompt"),
     path("prompts/<str:slug>/versions", PromptVersions.as_view(), name="prompt-versions"),

@@ -1,6 +1,6 @@
 """Agents of all tenants."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from django import forms
 from django.contrib import admin
@@ -8,7 +8,8 @@ from django.http import HttpRequest
 
 from agents.models import Agent
 from agents.services.definitions import update_agent
-from agents.tool_registry import installed_tools
+from agents.tool_registry import ToolRegistry, installed_tools
+from agents.tool_sources.catalog import tools_of
 from tenants.admin.base import ModelForm, ServiceAdmin
 
 if TYPE_CHECKING:
@@ -21,14 +22,27 @@ class AgentForm(ModelForm):
     """An agent, with its tools to tick."""
 
     tools = forms.MultipleChoiceField(
-        choices=lambda: [(name, name) for name in installed_tools()],
-        widget=UnfoldAdminCheckboxSelectMultipleWidget,
-        required=False,
+        widget=UnfoldAdminCheckboxSelectMultipleWidget, required=False
     )
 
     class Meta:
         model = Agent
-        fields = ("tenant", "slug", "name", "instructions", "tools", "max_steps", "operation")
+        fields = (
+            "tenant",
+            "slug",
+            "name",
+            "instructions",
+            "prompt",
+            "tools",
+            "max_steps",
+            "operation",
+        )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        names = [*_available(self.instance), *(self.instance.tools or ())]
+        tools = cast("forms.MultipleChoiceField", self.fields["tools"])
+        tools.choices = [(name, name) for name in dict.fromkeys(names)]
 
 
 @admin.register(Agent)
@@ -49,4 +63,9 @@ class AgentAdmin(ServiceAdmin):
         change: bool,  # noqa: ARG002, FBT001
     ) -> None:
         """Save through the service, which checks the tools."""
-        update_agent(agent=obj, available=installed_tools(), values={})
+        update_agent(agent=obj, available=_available(obj), values={})
+
+
+def _available(agent: Agent) -> ToolRegistry:
+    """What the agent's tenant has; for one that is being made, the installation's own tools."""
+    return installed_tools() if agent.tenant_id is None else tools_of(agent.tenant)

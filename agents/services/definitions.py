@@ -8,7 +8,7 @@ from agents.models import Agent, PromptFunction
 from agents.selectors import prompt_of, version_of
 from agents.services.instructions import check_instructions
 from agents.tool_registry import ToolRegistry
-from tenants.errors import InvalidInput
+from tenants.errors import InvalidInput, NotFound
 from tenants.models import Tenant
 from tenants.services.integrity import conflict_if
 
@@ -33,6 +33,8 @@ def _saved(agent: Agent, available: ToolRegistry, values: dict[str, Any]) -> Age
         setattr(agent, name, _prompt(agent, value) if name == "prompt" else value)
     available.require(agent.tools)
     if agent.prompt is not None:
+        if agent.prompt.tenant_id != agent.tenant_id:
+            raise NotFound("No such prompt function.", param="prompt")
         if agent.instructions:
             raise InvalidInput("Instructions are written here or made by a prompt.", param="prompt")
         check_instructions(version_of(agent.prompt), available)

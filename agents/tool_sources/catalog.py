@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from agents.models import Run
-from agents.selectors import http_tools_of, versions_in_use
+from agents.selectors import http_tools_of, mcp_servers_of, versions_in_use
 from agents.tool_registry import ToolRegistry, installed_tools
 from agents.tool_sources.http_tools import http_tool
+from agents.tool_sources.mcp_tools import mcp_tools
 from agents.tool_sources.prompts import prompt_tools
 from llmbroker import Broker
 from tenants.models import Tenant
@@ -26,7 +28,9 @@ def tools_of(
 
     ``service`` answers prompt functions, with ``chat_options``; without one they can be listed.
     """
-    tools = installed_tools().with_tools(map(http_tool, http_tools_of(tenant).filter(enabled=True)))
+    http = map(http_tool, http_tools_of(tenant).filter(enabled=True))
+    mcp = chain.from_iterable(map(mcp_tools, mcp_servers_of(tenant).filter(enabled=True)))
+    tools = installed_tools().with_tools(chain(http, mcp))
     prompts = prompt_tools(versions_in_use(tenant, at), tools, service, chat_options)
     return tools.with_tools(prompts)
 

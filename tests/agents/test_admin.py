@@ -4,7 +4,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from agents.models import Agent, Run
+from agents.models import Agent, HttpTool, McpServer, Run
+from agents.sealing import seal
+from agents.services.prompts import PromptText, create_prompt
+from agents.tool_sources.catalog import tools_of
+from tenants.encryption import Secret
 from tests.agents.helpers import a_tool
 from tests.support.model_server import ask, say
 
@@ -96,19 +100,19 @@ def test_runs_are_neither_added_nor_deleted_here(admin, start):
 def agent_form(acme, **values):
     return {
         "tenant": acme.id, "slug": "helper", "name": "Helper", "instructions": "Be brief.",
-        "tools": ["today"], "max_steps": 4, "operation": "", **values,
+        "tools": ["native-today"], "max_steps": 4, "operation": "", **values,
     }  # fmt: skip
 
 
 def test_an_agent_is_defined_with_tools_to_tick(admin, acme):
     url = reverse("admin:agents_agent_add")
-    assert 'value="weather"' in admin.get(url).content.decode()
+    assert 'value="native-weather"' in admin.get(url).content.decode()
     assert admin.post(url, agent_form(acme)).status_code == 302
     agent = Agent.objects.get()
-    assert (agent.tenant, agent.tools, agent.max_steps) == (acme, ["today"], 4)
+    assert (agent.tenant, agent.tools, agent.max_steps) == (acme, ["native-today"], 4)
     change = reverse("admin:agents_agent_change", args=[agent.id])
-    admin.post(change, agent_form(acme, tools=["calculate", "weather"]))
-    assert Agent.objects.get().tools == ["calculate", "weather"]
+    admin.post(change, agent_form(acme, tools=["native-calculate", "native-weather"]))
+    assert Agent.objects.get().tools == ["native-calculate", "native-weather"]
 
 
 def test_a_slug_that_is_taken_is_a_message(admin, acme):
@@ -118,3 +122,63 @@ def test_a_slug_that_is_taken_is_a_message(admin, acme):
     assert answer.status_code == 200
     assert "already" in answer.content.decode()
     assert Agent.objects.count() == 1
+
+
+SECRET = "admin-token-marker-8b2f6d"
+
+
+def test_a_new_http_tools_secret_is_shown_in_one_page(admin, acme):
+    url = reverse("admin:agents_httptool_add")
+    form = {
+        "tenant": acme.id, "slug": "shop-charge", "description": "", "timeout": 5,
+        "url": "https://tools.example.com/x", "parameters": '{"type": "object"}', "effect": "once",
+        "enabled": "on",
+    }  # fmt: skip
+    assert "whsec_" in admin.post(url, form).content.decode()
+    tool = HttpTool.objects.get()
+    change = reverse("admin:agents_httptool_change", args=[tool.id])
+    listed = reverse("admin:agents_httptool_changelist")
+    for page in (change, listed):
+        assert "whsec_" not in admin.get(page).content.decode()
+    sealed = bytes(tool.sealed)
+    assert admin.post(change, {**form, "timeout": 7}).status_code == 302
+    tool.refresh_from_db()
+    assert (tool.timeout, bytes(tool.sealed)) == (7, sealed)
+    wrong = admin.post(change, {**form, "parameters": '{"type": "string"}'})
+    assert "Arguments are an object" in wrong.content.decode()
+
+
+def test_an_mcp_servers_token_goes_in_and_never_out(admin, acme):
+    url = reverse("admin:agents_mcpserver_add")
+    form = {
+        "tenant": acme.id, "plugin": "library", "url": "https://mcp.invalid/mcp", "timeout": 5,
+        "auth_header": "Authorization", "allowed_tools": "", "enabled": "on", "auth_token": SECRET,
+    }  # fmt: skip
+    assert admin.post(url, form).status_code == 302
+    server = McpServer.objects.get()
+    assert SECRET.encode() not in bytes(server.sealed)
+    change = reverse("admin:agents_mcpserver_change", args=[server.id])
+    admin.post(change, {**form, "auth_token": "", "timeout": 7})
+    kept = McpServer.objects.get()
+    assert (kept.timeout, bytes(kept.sealed)) == (7, bytes(server.sealed))
+    for page in (change, reverse("admin:agents_mcpserver_changelist")):
+        assert SECRET not in admin.get(page).content.decode()
+
+
+def test_a_secret_that_does_not_open_never_breaks_the_list(admin, acme):
+    server = McpServer(tenant=acme, plugin="library", url="https://mcp.invalid/mcp")
+    seal(server, Secret(SECRET))
+    server.sealed = bytes(server.sealed)[:-1] + b"x"
+    server.save()
+    listed = admin.get(reverse("admin:agents_mcpserver_changelist"))
+    assert "needs re-entry" in listed.content.decode()
+
+
+def test_prompts_are_read_with_their_versions(admin, acme):
+    text = PromptText(template="<b>{{$x}}</b>")
+    version = create_prompt(tenant=acme, slug="a-b", text=text, available=tools_of(acme))
+    url = reverse("admin:agents_promptfunction_change", args=[version.prompt_id])
+    html = admin.get(url).content.decode()
+    assert "&lt;b&gt;{{$x}}" in html
+    assert "<b>{{$x}}" not in html
+    assert admin.get(reverse("admin:agents_promptfunction_add")).status_code == 403

@@ -2,9 +2,10 @@
 
 import pytest
 
-from agents.models import Agent, Event, HttpTool, PromptVersion, Run, Step
+from agents.models import Agent, Event, HttpTool, McpServer, PromptVersion, Run, Step
 from agents.services.definitions import create_agent
 from agents.services.http_tools import create_http_tool
+from agents.services.mcp_servers import create_mcp_server
 from agents.services.prompts import PromptText, create_prompt
 from agents.urls import urlpatterns
 from tests.support.model_server import ask, say
@@ -17,6 +18,7 @@ HTTP_TOOL = {
     "url": "https://tools.example.com/x",
     "parameters": {"type": "object", "properties": {}},
 }
+MCP_SERVER = {"plugin": "acmes_mcp", "url": "https://mcp.invalid/acmes-url"}
 
 # route, method, path with {run} and {agent} of alice's, body, what an intruder gets
 ROUTES = [
@@ -32,6 +34,12 @@ ROUTES = [
     ("http-tool", "patch", "/http_tools/{http_tool}", {"timeout": 1}, 404),
     ("http-tool", "delete", "/http_tools/{http_tool}", None, 404),
     ("http-tool-secret", "post", "/http_tools/{http_tool}/secret", None, 404),
+    ("mcp-servers", "get", "/mcp_servers", None, "empty"),
+    ("mcp-servers", "post", "/mcp_servers", {**MCP_SERVER, "plugin": "acmes_new"}, "own"),
+    ("mcp-server", "get", "/mcp_servers/{mcp_server}", None, 404),
+    ("mcp-server", "patch", "/mcp_servers/{mcp_server}", {"timeout": 1}, 404),
+    ("mcp-server", "delete", "/mcp_servers/{mcp_server}", None, 404),
+    ("mcp-server-refresh", "post", "/mcp_servers/{mcp_server}/refresh", None, 404),
     ("prompts", "get", "/prompts", None, "empty"),
     ("prompts", "post", "/prompts", {"slug": "acmes-prompt", "template": "mine"}, "own"),
     ("prompt", "get", "/prompts/acmes-prompt", None, 404),
@@ -52,7 +60,7 @@ ROUTES = [
 ]
 
 WORDS = {"acmes-name", "acmes-question", "acmes-answer", "acmes-thought", "acmes-template"}
-WORDS |= {"acmes-tool", "acmes-prompt"}
+WORDS |= {"acmes-tool", "acmes-prompt", "acmes_mcp"}
 
 
 @pytest.fixture
@@ -71,8 +79,10 @@ def acmes(alice, native, model, start, advance):
     options = {"agent": "acmes", "tools": ["today"], "trace_id": "acmes-trace"}
     advance(start("acmes-question", **options))
     http_tool = create_http_tool(tenant=alice.tenant, values=dict(HTTP_TOOL)).tool
+    mcp_server = create_mcp_server(tenant=alice.tenant, values=dict(MCP_SERVER))
     return {
         "agent": agent.id,
+        "mcp_server": mcp_server.id,
         "http_tool": http_tool.id,
         "run": start("acmes-question", **options).id,
     }
@@ -82,6 +92,7 @@ def rows(tenant):
     return [
         list(Agent.objects.filter(tenant=tenant).order_by("id").values()),
         list(HttpTool.objects.filter(tenant=tenant).order_by("id").values()),
+        list(McpServer.objects.filter(tenant=tenant).order_by("id").values()),
         list(PromptVersion.objects.filter(prompt__tenant=tenant).order_by("id").values()),
         list(Run.objects.filter(tenant=tenant).order_by("id").values()),
         list(Step.objects.filter(run__tenant=tenant).order_by("id").values()),
@@ -117,14 +128,7 @@ def test_another_tenant_learns_and_changes_nothing(route, acmes, api, acme, char
         assert answer.status_code in {200, 201, 202}
     if expected == "empty":
         assert answer.json()["data"] == []
-    echoed = {"acmes", "acmes-trace"} if expected == "own" else set()
-    for word in {
-        "acmes-name",
-        "acmes-question",
-        "acmes-answer",
-        "acmes-thought",
-        "acmes-template",
-    } - echoed:
+    for word in WORDS - {word for word in WORDS if word in str(route[3])}:
         assert word.encode() not in answer.content
     assert str(acmes["run"]).encode() not in answer.content
     assert rows(acme) == before
