@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, get_args
+from typing import Any
 
 from llmbroker.catalog import aliases
 from llmbroker.direct import AsyncDirectClient, Resolved
@@ -23,7 +23,7 @@ from llmbroker.models import (
 )
 from llmbroker.reply import AsyncReply
 from llmbroker.routing.attempt import Attempt, Engine
-from llmbroker.routing.call import Ask, Prefer
+from llmbroker.routing.call import PREFERENCES, Ask, Prefer
 from llmbroker.routing.pool import Pool
 from llmbroker.routing.router import Router
 from llmbroker.routing.streaming import LiveStream
@@ -253,8 +253,8 @@ class AsyncCaller:
             raise ValueError(f"wait is a number of seconds, 0 or more, or None; got {wait}")
         if fastest_of is not None and fastest_of < 1:
             raise ValueError(f"fastest_of is at least 1, got {fastest_of}")
-        if prefer not in get_args(Prefer):
-            raise ValueError(f"prefer is one of {', '.join(get_args(Prefer))}; got {prefer!r}")
+        if prefer not in PREFERENCES:
+            raise ValueError(f"prefer is one of {', '.join(PREFERENCES)}; got {prefer!r}")
         check_params(params or {})
         check_tool_choice(tools, params)
         return Ask(

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -115,8 +115,8 @@ class Attempt:
 
     async def succeed(self, completion: Completion) -> None:
         """The answer is whole: journal it and end the candidate's bad streaks."""
-        row = replace(
-            self._row(CallStatus.OK),
+        row = self._row(
+            CallStatus.OK,
             http_status=200,
             usage=completion.usage,
             model_answered=completion.model_answered,
@@ -145,8 +145,8 @@ class Attempt:
             if failure.kind is FailureKind.KEY_REFUSED:
                 await self._report_key(failure)
         detail = "the caller's wait ran out" if budget_spent else failure.detail
-        row = replace(
-            self._row(verdict.status),
+        row = self._row(
+            verdict.status,
             http_status=failure.status,
             error_class=failure.kind.value,
             error_detail=detail or None,
@@ -222,7 +222,7 @@ class Attempt:
         if self.release():
             await self._engine.store.record(row)
 
-    def _row(self, status: CallStatus) -> Call:
+    def _row(self, status: CallStatus, **outcome: Any) -> Call:
         candidate, ask, started = self.candidate, self._ask, self._started
         ended = status is not CallStatus.STARTED
         first = self._first_token
@@ -241,4 +241,5 @@ class Attempt:
             key_source=candidate.key.source if candidate.key.id else None,
             first_token_ms=None if first is None else round((first - started) * 1000),
             streamed=ask.stream,
+            **outcome,
         )

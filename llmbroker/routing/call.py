@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from llmbroker.errors import LLMRequestError, NoLLMAvailableError
 from llmbroker.models import Message, ToolSchema
@@ -14,6 +14,8 @@ from llmbroker.wire.failure import Failure, FailureKind
 
 Prefer = Literal["quality", "latency", "cost"]
 """What decides the order in which models are tried."""
+
+PREFERENCES: tuple[str, ...] = get_args(Prefer)
 
 MAX_ATTEMPTS = 8
 """Requests that one call may cost in all, however many models the pool has."""
