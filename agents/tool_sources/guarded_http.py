@@ -33,6 +33,7 @@ def guarded_session(
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, resolver=GuardedResolver(policy, resolver)),
         cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"User-Agent": "llmbroker"},
         trust_env=False,
     )
 

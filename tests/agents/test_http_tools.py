@@ -1,10 +1,8 @@
 """HTTP tools called: signed, bounded, to checked addresses only."""
 
 import gzip
-import socket
 
 import pytest
-from aiohttp.abc import AbstractResolver, ResolveResult
 
 from agents.models import HttpTool, Run
 from agents.services.advance import advance_run
@@ -18,6 +16,7 @@ from llmbroker.tools.calls import ToolCall
 from llmbroker.tools.execution import run_here
 from llmbroker.tools.toolbox import Toolbox
 from tests.support.model_server import ask, say
+from tests.support.names import Names
 from tests.support.tool_server import tool_server
 
 pytestmark = pytest.mark.django_db
@@ -150,27 +149,6 @@ def test_a_secret_that_cannot_be_opened_is_not_left_out(define, server):
     status, text = call(tool)
     assert (status, "secret cannot be opened" in text) == (ToolStatus.FAILED, True)
     assert server.requests == []
-
-
-class Names(AbstractResolver):
-    """A resolver with answers one after another."""
-
-    def __init__(self, *answers):
-        self.answers = list(answers)
-        self.asked = []
-
-    async def resolve(self, host, port=0, family=socket.AF_INET):
-        self.asked.append(host)
-        kinds = {True: socket.AF_INET6, False: socket.AF_INET}
-        return [
-            ResolveResult(
-                hostname=host, host=each, port=port, family=kinds[":" in each], proto=0, flags=0
-            )
-            for each in self.answers.pop(0)
-        ]
-
-    async def close(self):
-        """Nothing is open."""
 
 
 BLOCKED = [

@@ -4,21 +4,27 @@ import itertools
 import time
 
 import pytest
+from django.utils import timezone
+from mcp import Client
 from mcp_types import Tool as ListedTool
+from uuid_utils.compat import uuid7
 
 from agents.models import McpServer, Run
 from agents.selectors import mcp_server_of
 from agents.services.advance import advance_run
 from agents.services.mcp_servers import create_mcp_server, fresh_tools_of_run, refresh_tools
 from agents.tool_sources.catalog import tools_of
+from agents.tool_sources.mcp_connections import McpUnavailableError, Target, connections
 from agents.tool_sources.mcp_tools import mcp_tools, named
 from llmbroker import ToolContext, ToolStatus
+from llmbroker.addresses import AddressPolicy
 from llmbroker.tools.calls import ToolCall
 from llmbroker.tools.execution import run_here
 from llmbroker.tools.toolbox import Toolbox
 from tenants.encryption import Secret
 from tests.support.mcp_server import mcp_server
 from tests.support.model_server import ask, say
+from tests.support.names import Names
 from tests.support.tool_server import tool_server
 
 pytestmark = pytest.mark.django_db
@@ -287,6 +293,22 @@ class TestAddresses:
                 assert server.last_error
                 assert TOKEN not in server.last_error
             assert outside.requests
+            assert inside.requests == []
+
+    @pytest.mark.parametrize("addresses", [["127.0.0.1"], ["1.1.1.1", "::1"]])
+    def test_a_name_that_comes_to_mean_a_private_address_is_refused(self, addresses):
+        names = Names(["192.0.2.1"], addresses)
+        with tool_server() as inside:
+            url = f"https://rebind.example.com:{inside.port}/mcp"
+            policy = AddressPolicy.of(["192.0.2.0/24"])
+            for number, timeout in enumerate([0.3, 10]):
+                target = Target(
+                    uuid7(), timezone.now(), policy, url, "Authorization", None, resolver=names
+                )
+                with pytest.raises(McpUnavailableError) as caught:
+                    connections.use(target, Client.list_tools, timeout=timeout)
+                assert len(names.asked) == number + 1
+            assert "may not be reached" in str(caught.value)
             assert inside.requests == []
 
     def test_an_answer_without_end_is_cut(self, alice, local, settings):
