@@ -22,6 +22,7 @@ from llmbroker.routing.health import (
     Cooldown,
     MemoryHealth,
 )
+from llmbroker.routing.trust import TRUST_FOR
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +74,7 @@ else
   local own = seconds * 2 ^ math.min(streak - 1, 16)
   own = math.min(own, math.max(seconds, tonumber(ARGV[5]))) * spread
   deadline = now + math.max(own, wanted)
-  redis.call('HDEL', KEYS[2], 'probe')
+  redis.call('HDEL', KEYS[2], 'probe', 'answered')
 end
 redis.call('HSET', KEYS[2], 'until', string.format('%.6f', deadline), 'streak', streak)
 local ttl = math.ceil((deadline - now + tonumber(ARGV[7])) * 1000)
@@ -83,16 +84,31 @@ return tostring(deadline - now)
 """
 )
 
+# 'answered' is until when an answer makes claims needless: a process that starts anew asks.
 _CLAIM = (
     _NOW
     + """
-local c = redis.call('HMGET', KEYS[1], 'until', 'probe')
-if not c[1] then return 1 end
-if now < tonumber(c[1]) or now < tonumber(c[2] or 0) then return 0 end
+local c = redis.call('HMGET', KEYS[1], 'until', 'probe', 'answered')
+if now < tonumber(c[1] or 0) or now < tonumber(c[2] or 0) then return 0 end
+if not c[1] and now < tonumber(c[3] or 0) then return 1 end
 redis.call('HSET', KEYS[1], 'probe', string.format('%.6f', now + tonumber(ARGV[2])))
+if not c[1] then redis.call('PEXPIRE', KEYS[1], math.ceil(ARGV[2] * 1000)) end
 return 1
 """
 )
+
+_CLEAR = (
+    _NOW
+    + """
+for i = 1, #KEYS do
+  redis.call('DEL', KEYS[i])
+  redis.call('HSET', KEYS[i], 'answered', string.format('%.6f', now + tonumber(ARGV[2])))
+  redis.call('PEXPIRE', KEYS[i], math.ceil(ARGV[2] * 1000))
+end
+"""
+)
+
+_RELEASE = "for i = 1, #KEYS do redis.call('HDEL', KEYS[i], 'probe', 'answered') end"
 
 
 class SharedHealth:
@@ -149,7 +165,8 @@ class SharedHealth:
         """See Health."""
 
         async def clear(redis: Redis) -> None:
-            await redis.delete(*(self._prefix + each for each in ids))
+            keys = [self._prefix + each for each in ids]
+            await redis.eval(_CLEAR, len(keys), *keys, self._now(), TRUST_FOR)
 
         await self._alone.clear(ids)
         if ids:
@@ -163,6 +180,16 @@ class SharedHealth:
             return bool(await redis.eval(_CLAIM, 1, key, self._now(), lease))
 
         return await self._shared(claim, lambda: self._alone.claim_probe(identity, lease=lease))
+
+    async def release(self, ids: Sequence[str]) -> None:
+        """See Health."""
+
+        async def release(redis: Redis) -> None:
+            await redis.eval(_RELEASE, len(ids), *(self._prefix + each for each in ids))
+
+        await self._alone.release(ids)
+        if ids:
+            await self._shared(release, lambda: _just(None))
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -19,7 +19,7 @@ from llmbroker.memory import DictSecrets, InMemoryRegistry, InMemoryStore
 from llmbroker.models import LLMConfig
 from llmbroker.ports import Registry, Secrets, Store
 from llmbroker.quality import Quality
-from llmbroker.routing.attempt import Engine
+from llmbroker.routing.engine import Engine
 from llmbroker.routing.health import Health, MemoryHealth
 from llmbroker.routing.pool import Pool
 from llmbroker.routing.ranking import Ranking

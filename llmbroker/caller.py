@@ -22,14 +22,15 @@ from llmbroker.models import (
     check_score,
 )
 from llmbroker.reply import AsyncReply
-from llmbroker.routing.attempt import Attempt, Engine
+from llmbroker.routing.attempt import Attempt
 from llmbroker.routing.call import PREFERENCES, Ask, Prefer
+from llmbroker.routing.engine import Engine
 from llmbroker.routing.pool import Pool
 from llmbroker.routing.router import Router
 from llmbroker.routing.streaming import LiveStream
 from llmbroker.snapshot import ModelStats, Snapshot, snapshot_of, stats_of
 from llmbroker.stream import AsyncStream
-from llmbroker.wire.request import check_tool_choice
+from llmbroker.wire.request import check_messages, check_tool_choice
 
 STATS_LIMIT = 10_000
 """How many of the newest attempts ``stats`` reads."""
@@ -247,8 +248,7 @@ class AsyncCaller:
         prefer: Prefer,
         stream: bool = False,
     ) -> Ask:
-        if not messages or not all(isinstance(each, dict) for each in messages):
-            raise ValueError("messages is a list of at least one {'role': …, 'content': …}")
+        check_messages(messages)
         if wait is not None and not 0 <= wait < float("inf"):
             raise ValueError(f"wait is a number of seconds, 0 or more, or None; got {wait}")
         if fastest_of is not None and fastest_of < 1:

@@ -13,7 +13,7 @@ from llmbroker.reply import DirectResult
 from llmbroker.transport import Transport
 from llmbroker.wire.completion import one_tool_call
 from llmbroker.wire.failure import ExchangeError
-from llmbroker.wire.request import Request, build_request
+from llmbroker.wire.request import Request, UnsendableKeyError, build_request
 
 Resolved = tuple[LLMConfig, ApiKey]
 
@@ -76,7 +76,7 @@ class AsyncDirectClient:
         """
         if (prompt is None) == (messages is None):
             raise ValueError("pass exactly one of prompt and messages")
-        asked = messages or [{"role": "user", "content": prompt}]
+        asked = messages if messages is not None else [{"role": "user", "content": prompt}]
         config, key = await self._resolve()
         request = _request(config, key, asked, None, params, stream=True)
         exchange = Exchange(self._transport, config, key)
@@ -104,6 +104,6 @@ def _request(
 ) -> Request:
     try:
         return build_request(config, key.value, messages, tools=tools, params=params, stream=stream)
-    except ValueError:
+    except UnsendableKeyError:
         message = f"the key stored for {config.api_key_ref} holds characters that no key has"
     raise MissingKeyError(message)

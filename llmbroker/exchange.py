@@ -21,6 +21,9 @@ from llmbroker.wire.sse import EventParser
 
 Result = TypeVar("Result")
 
+_FAREWELL = 2.0
+"""Seconds that usage and ``[DONE]`` may take after the answer has ended."""
+
 
 class Exchange:
     """Asks ``config``'s model with ``key``. All its methods raise ExchangeError."""
@@ -98,7 +101,7 @@ class Source:
     async def next(self) -> Delta | None:
         """The next piece, or None when nothing more comes."""
         if not self._ready and not self._ended:
-            await within(self._stall, self._read(), FailureKind.STREAM_CUT)
+            await self._read_on()
         return self._ready.popleft() if self._ready else None
 
     async def wait_for_content(self) -> None:
@@ -111,6 +114,15 @@ class Source:
     def finish(self) -> Completion:
         """The whole answer, unless it was cut or says nothing."""
         return self._assembler.finish()
+
+    async def _read_on(self) -> None:
+        patience = min(self._stall, _FAREWELL) if self._assembler.is_whole else self._stall
+        try:
+            await within(patience, self._read(), FailureKind.STREAM_CUT)
+        except ExchangeError as error:
+            if not self._assembler.is_whole or error.failure.kind is not FailureKind.STREAM_CUT:
+                raise
+            self._ended = True  # all was said; only the end of the stream is missing
 
     async def _read(self) -> None:
         while not self._ready and not self._ended:

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from llmbroker.models import Rated
 from llmbroker.ports import RatedStore
 from llmbroker.quality import MAX_SCOPES, Quality
-from llmbroker.routing.attempt import Engine
+from llmbroker.routing.engine import Engine
 
 logger = logging.getLogger(__name__)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
 from typing import Self
@@ -28,6 +29,7 @@ class AsyncStream:
         self._open = open_
         self._rate = rate
         self._live: LiveStream | None = None
+        self._opening: asyncio.Task[tuple[Attempt, LiveStream]] | None = None
         self._closed = False
 
     @property
@@ -55,8 +57,22 @@ class AsyncStream:
         if self._closed:
             return None
         if self._live is None:
-            _, self._live = await self._open()
+            self._live = await self._opened()
+        if self._live is None or self._closed:
+            await self.aclose()  # somebody closed it while it opened
+            return None
         return await self._live.next()
+
+    async def _opened(self) -> LiveStream | None:
+        """The stream, or None if it was closed before it had begun."""
+        self._opening = opening = asyncio.ensure_future(self._open())
+        try:
+            await asyncio.wait([opening])
+        except asyncio.CancelledError:
+            opening.cancel()
+            opening.add_done_callback(_close)
+            raise
+        return None if opening.cancelled() else opening.result()[1]
 
     async def deltas(self) -> AsyncIterator[Delta]:
         """All pieces: text, reasoning and tool calls."""
@@ -83,6 +99,8 @@ class AsyncStream:
         self._closed = True
         if self._live is not None:
             await self._live.aclose()
+        elif self._opening is not None:
+            self._opening.cancel()
 
     async def __aenter__(self) -> Self:
         return self
@@ -94,3 +112,10 @@ class AsyncStream:
         trace: TracebackType | None,
     ) -> None:
         await self.aclose()
+
+
+def _close(opening: asyncio.Task[tuple[Attempt, LiveStream]]) -> None:
+    """Close what has opened although its reader was cancelled."""
+    if not opening.cancelled() and opening.exception() is None:
+        attempt, live = opening.result()
+        attempt.in_background(live.aclose())

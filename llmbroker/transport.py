@@ -153,7 +153,9 @@ class Transport:
 
     def _limits(self, timeout: float) -> aiohttp.ClientTimeout:
         total = min(timeout, self.timeouts.answer)
-        return aiohttp.ClientTimeout(total=total, sock_connect=min(self.timeouts.connect, total))
+        connect = min(self.timeouts.connect, total)
+        # sock_connect leaves the lookup of the name out; nothing waits in aiohttp's own pool.
+        return aiohttp.ClientTimeout(total=total, connect=connect, sock_connect=connect)
 
 
 # Whether the request under way has made a connection of its own. Set by the connector, in the

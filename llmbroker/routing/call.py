@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -16,6 +16,12 @@ Prefer = Literal["quality", "latency", "cost"]
 """What decides the order in which models are tried."""
 
 PREFERENCES: tuple[str, ...] = get_args(Prefer)
+
+PATIENCE = 120.0
+"""Seconds that ``wait=None`` waits for a candidate to come back."""
+
+RECHECK = 1.0
+"""Seconds between two looks at the pool while waiting: other processes may have news."""
 
 MAX_ATTEMPTS = 8
 """Requests that one call may cost in all, however many models the pool has."""
@@ -52,6 +58,11 @@ class Progress:
     _corrected: set[str] = field(default_factory=set)
     _larger_than: int | None = None
     _timeouts: int = 0
+
+    @property
+    def attempts_left(self) -> int:
+        """How many more requests this call may cost."""
+        return max(MAX_ATTEMPTS - self.attempts, 0)
 
     def allows(self, candidate: Candidate) -> bool:
         """Whether ``candidate`` may be tried, or tried again, in this call."""
@@ -98,8 +109,44 @@ class Progress:
         self._excluded.add((candidate.name, candidate.key.id))
 
 
+class Trip:
+    """One call on its way: what is asked, what was tried, how much time is left."""
+
+    def __init__(self, ask: Ask, clock: Callable[[], float]) -> None:
+        self.ask = ask
+        self.progress = Progress()
+        self._clock = clock
+        self._queue_until = clock() + (PATIENCE if ask.wait is None else ask.wait)
+        self._answer_until = clock() + ask.wait if ask.wait else None
+
+    @property
+    def queue_seconds(self) -> float:
+        """How long the call may still wait for a candidate."""
+        return self._queue_until - self._clock()
+
+    @property
+    def answer_seconds(self) -> float | None:
+        """How long an answer may still take, where the caller bounds it."""
+        if self._answer_until is None:
+            return None
+        return max(self._answer_until - self._clock(), 0.001)
+
+    @property
+    def budget_spent(self) -> bool:
+        """Whether the caller's own time has run out."""
+        until = self._answer_until
+        return until is not None and self._clock() >= until - _CLOCKS_DIFFER
+
+
+_CLOCKS_DIFFER = 0.02  # a timer may ring a little before the wall clock says so
+
 _HOPELESS = frozenset(
-    {FailureKind.KEY_REFUSED, FailureKind.QUOTA_EXHAUSTED, FailureKind.MODEL_NOT_FOUND}
+    {
+        FailureKind.KEY_REFUSED,
+        FailureKind.QUOTA_EXHAUSTED,
+        FailureKind.MODEL_NOT_FOUND,
+        FailureKind.LIMIT_REACHED,
+    }
 )
 _FAULTS_OF_THE_REQUEST = frozenset(
     {FailureKind.CONTEXT_LENGTH, FailureKind.BAD_REQUEST, FailureKind.UNSUPPORTED_PARAMETER}

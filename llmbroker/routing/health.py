@@ -46,14 +46,19 @@ class Health(Protocol):
         ...
 
     async def clear(self, ids: Sequence[str]) -> None:
-        """Note a success: the streaks of ``ids`` end."""
+        """Note an answer: the streaks of ``ids`` end, and claims on them."""
         ...
 
     async def claim_probe(self, identity: str, *, lease: float) -> bool:
-        """Whether this caller may be the first to try ``identity`` after its cooldown.
+        """Whether this caller may try ``identity``, after its cooldown or for the first time.
 
-        The claim lapses after ``lease`` seconds, in case its holder dies.
+        One caller at a time may, until it has answered. The claim lapses after ``lease``
+        seconds, in case its holder dies.
         """
+        ...
+
+    async def release(self, ids: Sequence[str]) -> None:
+        """Give claims back that came to nothing: somebody else may try."""
         ...
 
     async def aclose(self) -> None:
@@ -89,6 +94,7 @@ class MemoryHealth:
         self._clock = clock
         self._jitter = jitter
         self._known: dict[str, Cooldown] = {}
+        self._claimed: dict[str, float] = {}  # until when, of what has no cooldown
 
     async def cooldowns(self, ids: Sequence[str]) -> Mapping[str, Cooldown]:
         """See Health."""
@@ -107,17 +113,29 @@ class MemoryHealth:
             jitter=self._jitter(),
         )
         self._known[identity] = cooldown
+        self._claimed.pop(identity, None)
         return cooldown.until
 
     async def clear(self, ids: Sequence[str]) -> None:
         """See Health."""
         for identity in ids:
             self._known.pop(identity, None)
+            self._claimed.pop(identity, None)
+
+    async def release(self, ids: Sequence[str]) -> None:
+        """See Health."""
+        for identity in ids:
+            self._claimed.pop(identity, None)
+            if known := self._known.get(identity):
+                self._known[identity] = replace(known, probe_until=0.0)
 
     async def claim_probe(self, identity: str, *, lease: float) -> bool:
         """See Health."""
         known, now = self._known.get(identity), self._clock()
         if known is None:
+            if now < self._claimed.get(identity, 0.0):
+                return False
+            self._claimed[identity] = now + lease
             return True
         if now < known.until or now < known.probe_until:
             return False

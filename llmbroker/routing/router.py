@@ -2,61 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import NoReturn, TypeVar
+from functools import partial
+from typing import NoReturn
 
-from llmbroker.errors import NoLLMAvailableError
+from llmbroker.errors import LLMRequestError, NoLLMAvailableError
 from llmbroker.models import Completion
-from llmbroker.routing.attempt import Attempt, Engine
-from llmbroker.routing.call import Ask, Progress
+from llmbroker.routing.attempt import Attempt
+from llmbroker.routing.call import RECHECK, Ask, Trip
 from llmbroker.routing.candidates import Candidate
+from llmbroker.routing.engine import Engine
 from llmbroker.routing.pool import Pool
+from llmbroker.routing.race import Produce, Produced, Race
 from llmbroker.routing.ranking import Ranking
 from llmbroker.routing.streaming import LiveStream, open_stream
 from llmbroker.routing.survey import Survey, survey
-from llmbroker.wire.failure import ExchangeError, Failure
+from llmbroker.routing.verdict import Cools
 
-Produced = TypeVar("Produced")
-Produce = Callable[[Attempt, float | None], Awaitable[Produced]]
+PROBE_LEASE = 30.0
+"""Seconds after which a model whose first caller never came back may be tried by another."""
 
-PATIENCE = 120.0
-"""Seconds that ``wait=None`` waits for a candidate to come back."""
-
-PROBE_LEASE = 60.0
-"""Seconds after which a probe whose prober died may be made by somebody else."""
-
-RECHECK = 1.0
-"""Seconds between two looks at the pool while waiting: other processes may have news."""
-
-
-class Trip:
-    """One call on its way: what is asked, what was tried, how much time is left."""
-
-    def __init__(self, ask: Ask, clock: Callable[[], float]) -> None:
-        self.ask = ask
-        self.progress = Progress()
-        self._clock = clock
-        self._queue_until = clock() + (PATIENCE if ask.wait is None else ask.wait)
-        self._answer_until = clock() + ask.wait if ask.wait else None
-
-    @property
-    def queue_seconds(self) -> float:
-        """How long the call may still wait for a candidate."""
-        return self._queue_until - self._clock()
-
-    @property
-    def answer_seconds(self) -> float | None:
-        """How long an answer may still take, where the caller bounds it."""
-        if self._answer_until is None:
-            return None
-        return max(self._answer_until - self._clock(), 0.001)
-
-    @property
-    def budget_spent(self) -> bool:
-        """Whether the caller's own time has run out."""
-        return self._answer_until is not None and self._clock() >= self._answer_until
+RETURNS_PER_SECOND = 5
+"""How many of those who wait look again within a second, so that no herd returns at once."""
 
 
 class Router:
@@ -76,7 +43,9 @@ class Router:
 
         Raises LLMRequestError: the request's own fault, or why no model could take it.
         """
-        return await self._route(ask, Attempt.answer)
+        attempt, completion = await self._route(ask, Attempt.answer)
+        await attempt.succeed(completion)
+        return attempt, completion
 
     async def stream(self, ask: Ask) -> tuple[Attempt, LiveStream]:
         """The stream of the first candidate that gives content. Raises like ``answer``."""
@@ -90,7 +59,9 @@ class Router:
             if not lanes:
                 await self._wait(trip, found)
                 continue
-            winner = await self._race(trip, lanes, found, produce)
+            race = Race(self._engine, trip, produce, partial(self._another, trip))
+            is_only_one = len(found.rank) == 1
+            winner = await race.run(lanes, None if is_only_one else self._patience(ask, lanes[0]))
             if winner is not None:
                 return winner
             if trip.progress.final is not None:
@@ -110,73 +81,87 @@ class Router:
 
     async def _lanes(self, trip: Trip, found: Survey) -> list[Attempt]:
         """The attempts to start now: usually one; two when one of them is a probe; N to race."""
-        lanes = []
         probe = found.probe_first()
-        if probe is not None and await self._claim(probe, found):
-            lanes += self._start(trip, probe, found)
-        while found.ready and len(lanes) < max(trip.ask.fastest_of, 1 + bool(lanes and probe)):
-            lanes += self._start(trip, found.ready.pop(0), found)
+        if probe is not None and not await self._claim(sorted(found.known_of(probe))):
+            probe = None
+        wanted = min(max(trip.ask.fastest_of, 2 if probe else 1), trip.progress.attempts_left)
+        chosen = await self._choose(found, wanted - bool(probe))
+        # From here on nothing is awaited: what is started is in the hands of the race.
+        lanes = [] if probe is None else self._start(trip, probe, found, is_probe=True)
+        for candidate, is_claimed in chosen:
+            lanes += self._start(trip, candidate, found, is_claimed=is_claimed)
         return lanes
 
-    async def _claim(self, candidate: Candidate, found: Survey) -> bool:
-        claims = [
-            await self._engine.health.claim_probe(identity, lease=PROBE_LEASE)
-            for identity in sorted(found.known_of(candidate))
-        ]
-        return all(claims)
+    async def _choose(
+        self, found: Survey, wanted: int, *, has_choice: bool = False
+    ) -> list[tuple[Candidate, bool]]:
+        """The best ``wanted`` that are ready, and whether each was claimed.
 
-    def _start(self, trip: Trip, candidate: Candidate, found: Survey) -> list[Attempt]:
-        """An attempt on ``candidate``, and no other key of its model beside it; or none."""
-        found.ready = [each for each in found.ready if each.name != candidate.name]
+        A model of which nobody has had an answer lately may be dead: one caller tries it, and
+        the others take the next one. The last one they all take, unless the call ``has_choice``.
+        """
+        chosen: dict[str, tuple[Candidate, bool]] = {}
+        for candidate in found.ready:
+            if len(chosen) == wanted:
+                break
+            if candidate.name in chosen:
+                continue
+            model = candidate.ids[Cools.MODEL]
+            is_last = candidate is found.ready[-1] and not chosen and not has_choice
+            if is_last or self._engine.trust.holds(model):
+                chosen[candidate.name] = (candidate, False)
+            elif await self._claim([model]):
+                chosen[candidate.name] = (candidate, True)
+        return list(chosen.values())
+
+    async def _claim(self, ids: list[str]) -> bool:
+        """Claim all of ``ids``, or none."""
+        health = self._engine.health
+        for number, identity in enumerate(ids):
+            if not await health.claim_probe(identity, lease=PROBE_LEASE):
+                await health.release(ids[:number])
+                return False
+        return True
+
+    async def _another(self, trip: Trip, taken: frozenset[str]) -> list[Attempt] | None:
+        """One more attempt, on none of the models ``taken``: none if none is ready now, None if
+        there will be none."""
+        if not trip.progress.attempts_left:
+            return None
+        try:
+            found = await self._survey(trip)
+        except LLMRequestError:
+            return None
+        if found.rank.keys() <= taken:
+            return None
+        found.ready = [each for each in found.ready if each.name not in taken]
+        for candidate, is_claimed in await self._choose(found, 1, has_choice=True):
+            return self._start(trip, candidate, found, is_claimed=is_claimed)
+        return []
+
+    def _start(
+        self,
+        trip: Trip,
+        candidate: Candidate,
+        found: Survey,
+        *,
+        is_probe: bool = False,
+        is_claimed: bool = False,
+    ) -> list[Attempt]:
+        """An attempt on ``candidate``, or none if its last slot has just been taken."""
+        known = found.known_of(candidate)
+        claims = (
+            known if is_probe else frozenset({candidate.ids[Cools.MODEL]} if is_claimed else ())
+        )
         if not self._engine.slots.take(candidate.config):
+            self._engine.release_later(claims)
             return []
         trip.progress.attempts += 1
-        return [Attempt(self._engine, trip.ask, candidate, found.known_of(candidate))]
-
-    async def _race(
-        self, trip: Trip, lanes: list[Attempt], found: Survey, produce: Produce[Produced]
-    ) -> tuple[Attempt, Produced] | None:
-        """Run ``lanes`` and, when they are slow, one more; the first to produce wins."""
-        patience = self._patience(trip.ask, lanes[0])
-        if len(lanes) == 1 and (patience is None or not found.ready):
-            return await self._alone(trip, lanes[0], produce)
-        running = {self._spawn(trip, lane, produce): lane for lane in lanes}
-        winner: tuple[Attempt, Produced] | None = None
-        try:
-            while running and winner is None:
-                done, _ = await asyncio.wait(
-                    running,
-                    timeout=patience if found.ready else None,
-                    return_when=asyncio.FIRST_COMPLETED,
-                )
-                if not done:
-                    for lane in self._start(trip, found.ready.pop(0), found):
-                        running[self._spawn(trip, lane, produce)] = lane
-                    found.ready = []
-                for task in done:
-                    lane = running.pop(task)
-                    outcome = task.result()
-                    if isinstance(outcome, Failure):
-                        trip.progress.absorb(lane.candidate, outcome)
-                    elif winner is None:
-                        winner = (lane, outcome)
-                    else:
-                        running[task] = lane
-        finally:
-            for task, lane in running.items():
-                lane.superseded = winner is not None
-                self._dismiss(task)
-        return winner
-
-    async def _alone(
-        self, trip: Trip, lane: Attempt, produce: Produce[Produced]
-    ) -> tuple[Attempt, Produced] | None:
-        """What ``_race`` does when there is nobody to race with: no task is needed."""
-        outcome = await self._run(trip, lane, produce)
-        if isinstance(outcome, Failure):
-            trip.progress.absorb(lane.candidate, outcome)
-            return None
-        return lane, outcome
+        return [
+            Attempt(
+                self._engine, trip.ask, candidate, known | claims, claims=claims, is_probe=is_probe
+            )
+        ]
 
     def _patience(self, ask: Ask, lane: Attempt) -> float | None:
         """Seconds until another candidate is started beside ``lane``: never, if so set, and
@@ -185,42 +170,14 @@ class Router:
             return None
         return max(self._hedge_after, self._engine.latency_of(ask).unusual(lane.candidate.name))
 
-    def _dismiss(self, task: asyncio.Task[Produced | Failure]) -> None:
-        """Take a loser off its provider at once; it is journaled beside the winner's answer."""
-        if not task.cancel() and isinstance(stream := task.result(), LiveStream):
-            self._engine.track(asyncio.ensure_future(stream.aclose()))
-
-    def _spawn(
-        self, trip: Trip, lane: Attempt, produce: Produce[Produced]
-    ) -> asyncio.Task[Produced | Failure]:
-        task = asyncio.ensure_future(self._run(trip, lane, produce))
-        self._engine.track(task)
-        return task
-
-    async def _run(
-        self, trip: Trip, lane: Attempt, produce: Produce[Produced]
-    ) -> Produced | Failure:
-        try:
-            return await produce(lane, trip.answer_seconds)
-        except ExchangeError as error:
-            failure = error.failure
-        except asyncio.CancelledError:
-            await lane.abandon()
-            raise
-        except BaseException:
-            # A store or a port failed: the slot must not stay taken for ever.
-            lane.release()
-            raise
-        await lane.fail(failure, budget_spent=trip.budget_spent)
-        return failure
-
     async def _wait(self, trip: Trip, found: Survey) -> None:
         """Wait for something to come back. Raises NoLLMAvailableError when that is too late."""
-        now = self._engine.clock()
+        now, slots = self._engine.clock(), self._engine.slots
         away = found.returns_at - now if found.returns_at is not None else RECHECK
         if trip.queue_seconds <= 0 or (away > trip.queue_seconds and not found.busy):
             self._give_up(trip, found)
-        await self._engine.slots.released(max(min(away, trip.queue_seconds, RECHECK), 0.0))
+        pause = min(away, RECHECK) + slots.waiting / RETURNS_PER_SECOND
+        await slots.released(found.busy, max(min(pause, trip.queue_seconds), 0.0))
 
     def _give_up(self, trip: Trip, found: Survey) -> NoReturn:
         retry_at = found.returns_at and datetime.fromtimestamp(found.returns_at, UTC)

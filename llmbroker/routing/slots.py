@@ -13,7 +13,12 @@ class Slots:
 
     def __init__(self) -> None:
         self._taken: Counter[tuple[str, str]] = Counter()
-        self._waiting: set[asyncio.Future[None]] = set()
+        self._waiting: dict[asyncio.Future[None], bool] = {}  # in order; whether for a slot
+
+    @property
+    def waiting(self) -> int:
+        """How many callers wait."""
+        return len(self._waiting)
 
     def take(self, config: LLMConfig) -> bool:
         """Take a slot if one is free."""
@@ -27,21 +32,28 @@ class Slots:
         return config.parallel is None or self._taken[_identity(config)] < config.parallel
 
     def release(self, config: LLMConfig) -> None:
-        """Give a slot back and wake whoever waits."""
+        """Give a slot back and wake who has waited longest for one."""
         self._taken[_identity(config)] -= 1
-        waiting, self._waiting = self._waiting, set()
-        for future in waiting:
-            if not future.done():
-                future.set_result(None)
+        self._wake()
 
-    async def released(self, timeout: float | None) -> None:
-        """Wait until any slot is released, or ``timeout`` seconds have passed."""
+    async def released(self, for_slot: bool, timeout: float) -> None:  # noqa: FBT001
+        """Wait until it is this caller's turn for a slot, or ``timeout`` seconds have passed."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.add(future)
+        self._waiting[future] = for_slot
         try:
             await asyncio.wait([future], timeout=timeout)
+        except asyncio.CancelledError:
+            if future.done():
+                self._wake()  # this caller has no use for its turn
+            raise
         finally:
-            self._waiting.discard(future)
+            self._waiting.pop(future, None)
+
+    def _wake(self) -> None:
+        for future, for_slot in self._waiting.items():
+            if for_slot and not future.done():
+                future.set_result(None)
+                return
 
 
 def _identity(config: LLMConfig) -> tuple[str, str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
+import asyncio
+import weakref
+from contextlib import AsyncExitStack, suppress
 
 from llmbroker.errors import StreamInterruptedError
 from llmbroker.exchange import Source
@@ -22,11 +24,16 @@ class LiveStream:
         self._source = source
         self._connection = connection
         self._closed = False
+        # A reader that breaks off and forgets the stream would leave its slot taken for ever.
+        self._forgotten = weakref.finalize(
+            self, _forget, asyncio.get_running_loop(), attempt, connection
+        )
+        self._forgotten.atexit = False
 
     async def next(self) -> Delta | None:
         """The next piece, or None at the end, when ``completion`` is set.
 
-        Raises StreamInterruptedError when the answer breaks off.
+        Raises StreamInterruptedError when the answer breaks off by itself.
         """
         if self._closed:
             return None
@@ -43,6 +50,8 @@ class LiveStream:
             one = self.attempt.one_tool_only
             self.completion = one_tool_call(completion) if one else completion
             return None
+        if self._was_closed():
+            return None
         await self._disconnect()
         await self.attempt.fail(failure)
         name = self.attempt.candidate.name
@@ -50,15 +59,19 @@ class LiveStream:
 
     async def aclose(self) -> None:
         """Stop reading: the connection is closed at once, so that the provider stops writing."""
-        if not self._closed:
-            await self._disconnect()
-            await self.attempt.abandon()
+        await self._disconnect()
+        await self.attempt.abandon()
+
+    def _was_closed(self) -> bool:
+        """Whether ``aclose`` has broken the answer off while it was being read."""
+        return self._closed
 
     def _wanted(self, delta: Delta) -> bool:
         return not (self.attempt.one_tool_only and delta.kind == "tool_call" and delta.index)
 
     async def _disconnect(self) -> None:
         self._closed = True
+        self._forgotten.detach()
         await self._connection.aclose()
 
 
@@ -67,3 +80,13 @@ async def open_stream(attempt: Attempt, timeout: float | None) -> LiveStream:
     async with AsyncExitStack() as connection:
         source = await attempt.open(connection, timeout)
         return LiveStream(attempt, source, connection.pop_all())
+
+
+def _forget(loop: asyncio.AbstractEventLoop, attempt: Attempt, connection: AsyncExitStack) -> None:
+    with suppress(RuntimeError):  # the loop has ended, and all connections with it
+        loop.call_soon_threadsafe(lambda: attempt.in_background(_close(attempt, connection)))
+
+
+async def _close(attempt: Attempt, connection: AsyncExitStack) -> None:
+    await connection.aclose()
+    await attempt.abandon()

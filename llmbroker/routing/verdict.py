@@ -61,6 +61,7 @@ VERDICTS: dict[FailureKind, Verdict] = {
     FailureKind.BAD_REQUEST: Verdict(_ERROR, Cools.NOTHING, 0, Next.RETURN),
     FailureKind.INVALID_RESPONSE: Verdict(_ERROR, Cools.MODEL, 5, Next.MOVE_ON),
     FailureKind.EMPTY_ANSWER: Verdict(_ERROR, Cools.MODEL, 5, Next.MOVE_ON),
+    FailureKind.LIMIT_REACHED: Verdict(_ERROR, Cools.NOTHING, 0, Next.MOVE_ON),
     FailureKind.CONNECT: Verdict(_AWAY, Cools.HOST, 5, Next.MOVE_ON),
     FailureKind.DISCONNECTED: Verdict(_ERROR, Cools.MODEL, 5, Next.MOVE_ON),
     FailureKind.TIMEOUT: Verdict(_ERROR, Cools.MODEL, 5, Next.MOVE_ON_ONCE),

@@ -59,11 +59,9 @@ def _emptiness(answer: Answer) -> Failure:
     reason = answer.finish_reason
     if reason is not None and reason.startswith("content_filter"):
         return Failure(FailureKind.CONTENT_POLICY, 200, code=reason)
-    detail = ""
     if reason == "length":
-        detail = "the token limit was reached before the answer began"
-    elif answer.reasoning:
-        detail = "the model only reasoned"
+        return Failure(FailureKind.LIMIT_REACHED, 200, code=reason)
+    detail = "the model only reasoned" if answer.reasoning else ""
     return Failure(FailureKind.EMPTY_ANSWER, 200, detail, code=reason)
 
 

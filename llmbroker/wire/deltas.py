@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -20,6 +22,12 @@ from llmbroker.wire.surrogates import SurrogateJoiner
 from llmbroker.wire.tool_deltas import ToolCallAssembler
 from llmbroker.wire.usage import read_usage
 
+_logger = logging.getLogger(__name__)
+
+# A piece of the answer in an event that cannot be read is lost; what proxies put in is not missed.
+_HOLDS_A_PIECE = re.compile(
+    rb'"(?:content|text|refusal|reasoning\w*|thinking|arguments|name|tool_calls)"\s*:\s*(?:"[^"]|[\[{])'
+)
 _MAX_ANSWER = 32 * 1024 * 1024
 _KEEP_ALIVES = frozenset({"ping", "keepalive", "keep-alive", "heartbeat"})
 
@@ -66,6 +74,11 @@ class StreamAssembler:
         return self._has_content
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the model has said that it has finished; usage may still follow."""
+        return self._done or self._answer.finish_reason is not None
+
+    @property
     def done(self) -> bool:
         """Whether ``[DONE]`` has come: there is nothing more to read."""
         return self._done
@@ -108,6 +121,9 @@ class StreamAssembler:
         try:
             chunk = loads(data)
         except ValueError as error:
+            if self._has_content and _is_noise(event):
+                _logger.warning("passed over an event that is no chunk: %.100r", data)
+                return {}
             raise ExchangeError(self._broken_chunk(event, data)) from error
         if event.event == "error" or is_error(chunk):
             raise ExchangeError(read_embedded_failure(chunk, secrets=self._secrets))
@@ -181,3 +197,8 @@ class StreamAssembler:
         piece = self._tool_calls.feed(fragment, seed=self._seed)
         if piece is not None:
             yield Delta("tool_call", piece.arguments, piece.index, piece.id, piece.name)
+
+
+def _is_noise(event: ServerSentEvent) -> bool:
+    """Whether an event that is no JSON cannot have held a piece of the answer."""
+    return event.event != "error" and not event.cut and not _HOLDS_A_PIECE.search(event.data)

@@ -34,6 +34,7 @@ class FailureKind(Enum):
     BAD_REQUEST = "bad_request"  # other 4xx
     INVALID_RESPONSE = "invalid_response"  # a 200 that is no completion
     EMPTY_ANSWER = "empty_answer"  # a 200 with neither text nor tool calls
+    LIMIT_REACHED = "limit_reached"  # a 200 whose limit was used up before the first word
     CONNECT = "connect"  # nothing was sent
     DISCONNECTED = "disconnected"  # sent, and the connection broke before the answer
     TIMEOUT = "timeout"  # sent, and no answer in time: perhaps billed
@@ -72,7 +73,7 @@ class Failure:
             )
         if kind in _PROVIDER_ERRORS:
             return _PROVIDER_ERRORS[kind](text, status=status, detail=self.detail)
-        if kind in (FailureKind.INVALID_RESPONSE, FailureKind.EMPTY_ANSWER, FailureKind.STREAM_CUT):
+        if kind in _NO_ANSWER:
             return InvalidProviderResponseError(text, model=llm_name, detail=self.detail)
         if kind is FailureKind.TIMEOUT:
             return LLMTimeoutError(text)
@@ -81,6 +82,15 @@ class Failure:
 
 _RATE_KINDS = frozenset(
     {FailureKind.RATE_LIMITED, FailureKind.OVERLOADED, FailureKind.QUOTA_EXHAUSTED}
+)
+
+_NO_ANSWER = frozenset(
+    {
+        FailureKind.INVALID_RESPONSE,
+        FailureKind.EMPTY_ANSWER,
+        FailureKind.LIMIT_REACHED,
+        FailureKind.STREAM_CUT,
+    }
 )
 
 _PROVIDER_ERRORS: dict[FailureKind, type[ProviderError]] = {
@@ -106,6 +116,7 @@ _SENTENCES: dict[FailureKind, str] = {
     FailureKind.BAD_REQUEST: "the provider refused the request",
     FailureKind.INVALID_RESPONSE: "the answer is no chat completion",
     FailureKind.EMPTY_ANSWER: "the answer holds neither text nor tool calls",
+    FailureKind.LIMIT_REACHED: "the token limit was reached before the answer began",
     FailureKind.CONNECT: "the provider could not be reached",
     FailureKind.DISCONNECTED: "the connection broke before the answer",
     FailureKind.TIMEOUT: "no answer in time",

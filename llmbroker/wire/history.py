@@ -25,7 +25,7 @@ def prepared(
     no object with a role.
     """
     for number, message in enumerate(messages):
-        if not _has_role(message):
+        if not has_role(message):
             raise ValueError(f"message {number} is no object with a role")
     if is_ready(messages, profile, with_tools=with_tools):
         return list(messages)
@@ -37,5 +37,6 @@ def prepared(
     return ended(led(copies, profile), profile)
 
 
-def _has_role(message: object) -> bool:
+def has_role(message: object) -> bool:
+    """Whether ``message`` is an object with a role."""
     return isinstance(message, dict) and isinstance(message.get("role"), str)

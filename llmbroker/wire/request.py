@@ -11,7 +11,7 @@ import orjson
 
 from llmbroker.models import LLMConfig, Message, ToolSchema, check_params
 from llmbroker.text import storable_json
-from llmbroker.wire.history import prepared
+from llmbroker.wire.history import has_role, prepared
 from llmbroker.wire.params import OTHER_NAME
 from llmbroker.wire.profiles import Profile, origin_of, profile_of
 from llmbroker.wire.schema import fitted_json
@@ -20,6 +20,11 @@ from llmbroker.wire.scrub import scrubbed
 _NOTHING: Mapping[str, str] = {}
 _HEADER_SAFE = re.compile(r"[\x21-\x7e]+")
 _TOOL_PARAMS = ("tool_choice", "parallel_tool_calls")
+
+
+class UnsendableKeyError(ValueError):
+    """The key cannot stand in a header. Everything else of a request that is wrong is the caller's
+    and a plain ValueError."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -78,6 +83,12 @@ def build_request(
     return Request(f"{config.base_url}/chat/completions", _headers(api_key, stream=stream), encoded)
 
 
+def check_messages(messages: Sequence[Message]) -> None:
+    """Refuse what is no conversation."""
+    if not messages or not all(has_role(message) for message in messages):
+        raise ValueError("messages is a list of at least one {'role': …, 'content': …}")
+
+
 def check_tool_choice(
     tools: Sequence[ToolSchema] | None, params: Mapping[str, object] | None
 ) -> None:
@@ -123,7 +134,7 @@ def _headers(api_key: str, *, stream: bool) -> dict[str, str]:
     api_key = api_key.strip()
     if api_key:
         if not _HEADER_SAFE.fullmatch(api_key):
-            raise ValueError("the API key has characters that cannot stand in a header")
+            raise UnsendableKeyError("the API key has characters that cannot stand in a header")
         headers["Authorization"] = f"Bearer {api_key}"
     return headers
 

@@ -1,0 +1,83 @@
+"""What all attempts of one broker share, and what has to be finished after they have ended."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import weakref
+from collections.abc import Callable, Collection, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from llmbroker.latency import Latency
+from llmbroker.memory import InMemoryStore
+from llmbroker.ports import IntentStore, KeyWatch, Secrets, Store
+from llmbroker.routing.alarm import Alarm
+from llmbroker.routing.call import Ask
+from llmbroker.routing.corrections import Corrections
+from llmbroker.routing.health import Health, MemoryHealth
+from llmbroker.routing.slots import Slots
+from llmbroker.routing.trust import Trust
+from llmbroker.transport import Transport
+
+
+@dataclass(slots=True)
+class Engine:
+    """What every attempt needs: the parts of one broker."""
+
+    transport: Transport
+    store: Store
+    health: Health
+    slots: Slots
+    secrets: Secrets
+    clock: Callable[[], float] = time.time
+    alarm: Alarm = field(default_factory=Alarm)
+    latency: Latency = field(default_factory=Latency)
+    first_token: Latency = field(default_factory=Latency)
+    corrections: Corrections = field(default_factory=Corrections)
+    trust: Trust = field(init=False)
+    in_memory: bool = field(init=False)
+    intents: IntentStore | None = field(init=False)
+    watch: KeyWatch | None = field(init=False)
+    _running: set[asyncio.Task[Any]] = field(default_factory=set)
+    _left: weakref.WeakSet[asyncio.Task[Any]] = field(default_factory=weakref.WeakSet)
+
+    def __post_init__(self) -> None:
+        self.trust = Trust(self.clock)
+        self.in_memory = type(self.store) is InMemoryStore and type(self.health) is MemoryHealth
+        self.intents = self.store if isinstance(self.store, IntentStore) else None
+        self.watch = self.secrets if isinstance(self.secrets, KeyWatch) else None
+
+    def latency_of(self, ask: Ask) -> Latency:
+        """How long models take until such a call shows something: whole, or its first token."""
+        return self.first_token if ask.stream else self.latency
+
+    def track(self, task: asyncio.Task[Any]) -> None:
+        """Keep ``task`` alive, and let ``drain`` wait for it."""
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    async def settle(self, work: Coroutine[Any, Any, None]) -> None:
+        """Finish ``work`` even if the caller is cancelled meanwhile."""
+        if self.in_memory:
+            await work  # never waits, so nothing can come between
+            return
+        task = asyncio.ensure_future(work)
+        self.track(task)
+        await asyncio.shield(task)
+
+    def leave_to_itself(self, task: asyncio.Task[Any]) -> None:
+        """Let ``task`` end in its own time; ``drain`` does not wait for it."""
+        self._left.add(task)
+
+    def release_later(self, claims: Collection[str]) -> None:
+        """Give claims back that were not used."""
+        if claims:
+            self.track(asyncio.ensure_future(self.health.release(sorted(claims))))
+
+    async def drain(self) -> None:
+        """Wait for everything that still has to be journaled."""
+        for task in self._left:
+            task.cancel()
+        while self._running:
+            await asyncio.gather(*self._running, return_exceptions=True)
