@@ -85,14 +85,14 @@ class ToolRegistry(Mapping[str, Tool]):
     @functools.cached_property
     def toolbox(self) -> Toolbox:
         """The tools as the engine offers and runs them."""
-        return Toolbox([tool.function for tool in self._tools.values()])
+        return Toolbox([tool.function for tool in self.values()])
 
     def require(self, names: Iterable[str], *, param: str = "tools") -> None:
         """Raise InvalidInput for the first of ``names`` that is no tool here."""
         for name in names:
             if name not in self:
                 raise InvalidInput(
-                    f"Unknown tool {name}. Available tools: {', '.join(sorted(self._tools))}.",
+                    f"Unknown tool {name}. Available tools: {', '.join(sorted(self))}.",
                     code="unknown_tool",
                     param=param,
                 )
@@ -108,7 +108,7 @@ class ToolRegistry(Mapping[str, Tool]):
     def with_tools(self, tools: Iterable[Tool]) -> ToolRegistry:
         """These and ``tools``; where a name is taken already, what has it keeps it."""
         further = {tool.name: tool for tool in tools if tool.name not in self}
-        return ToolRegistry([*self._tools.values(), *further.values()])
+        return ToolRegistry([*self.values(), *further.values()])
 
 
 @functools.cache

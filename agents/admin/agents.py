@@ -53,7 +53,7 @@ class AgentAdmin(ServiceAdmin):
     list_display = ("slug", "tenant", "name", "tools", "max_steps", "updated_at")
     list_select_related = ("tenant",)
     search_fields = ("slug", "name", "tenant__slug")
-    autocomplete_fields = ("tenant",)
+    autocomplete_fields = ("tenant", "prompt")
 
     def save_model(
         self,

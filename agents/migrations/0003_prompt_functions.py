@@ -58,7 +58,7 @@ class Migration(migrations.Migration):
                 blank=True,
                 help_text="Makes the instructions of each run, in place of those written here.",
                 null=True,
-                on_delete=django.db.models.deletion.PROTECT,
+                on_delete=django.db.models.deletion.RESTRICT,
                 related_name="agents",
                 to="agents.promptfunction",
             ),

@@ -25,7 +25,7 @@ class Agent(models.Model):
     instructions = models.TextField(blank=True)
     prompt = models.ForeignKey(
         PromptFunction,
-        models.PROTECT,
+        models.RESTRICT,
         null=True,
         blank=True,
         related_name="agents",

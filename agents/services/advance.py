@@ -11,9 +11,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from uuid import UUID
 
-from django.db import Error, connection
+from django.db import Error
 
 from agents.models import Run, Step
+from agents.services.connections import release_connection
 from agents.services.failures import failure_of
 from agents.services.heartbeat import heartbeat
 from agents.services.leases import CancelRequestedError, Lease, LeaseLostError, claim
@@ -80,7 +81,7 @@ def _work(position: Position, lease: Lease, broker: Broker, tools: ToolRegistry)
         if obstacle is not None:
             return obstacle
         reserve(lease, step)
-        _release_connection()
+        release_connection()
         if step.kind == Step.Kind.MODEL_CALL:
             record_reply(lease, step, _ask_model(position, broker), position)
         else:
@@ -92,7 +93,7 @@ def _work(position: Position, lease: Lease, broker: Broker, tools: ToolRegistry)
 def _ask_model(position: Position, broker: Broker) -> Reply:
     run, loop = position.run, position.loop
     caller = broker.for_scope(str(run.scope_id))
-    _release_connection()
+    release_connection()
     return caller.chat(
         list(loop.messages), tools=loop.tools, operation=run.operation, trace_id=run.trace_id
     )
@@ -123,9 +124,3 @@ def _answer(position: Position) -> Outcome:
             Run.Status.INCOMPLETE, reply.text, incomplete_reason=Run.IncompleteReason.MAX_TOKENS
         )
     return Outcome(Run.Status.COMPLETED, reply.text)
-
-
-def _release_connection() -> None:
-    """Back to the pool, while a call takes its time; a caller's own transaction keeps it."""
-    if not connection.in_atomic_block:
-        connection.close()

@@ -13,11 +13,12 @@ from django.utils import timezone
 from agents.models import McpServer, Run
 from agents.sealing import seal
 from agents.selectors import mcp_servers_of
+from agents.services.connections import release_connection
 from agents.services.tool_names import claim_plugin
-from agents.tool_registry import ToolRegistry
+from agents.tool_registry import ToolRegistry, installed_tools
 from agents.tool_sources.addresses import tool_url
 from agents.tool_sources.catalog import tools_of_run
-from agents.tool_sources.mcp_connections import McpUnavailableError
+from agents.tool_sources.mcp_connection import McpUnavailableError
 from agents.tool_sources.mcp_tools import list_tools
 from agents.tool_sources.prompts import split
 from llmbroker import Broker
@@ -64,6 +65,7 @@ def update_mcp_server(
 
 def refresh_tools(*, server: McpServer) -> McpServer:
     """Ask the server for its tools now. What it listed before stays if it does not answer."""
+    release_connection()
     try:
         server.tools = list_tools(server)
     except (McpUnavailableError, ApplicationError) as error:
@@ -85,7 +87,10 @@ def delete_mcp_server(*, server: McpServer) -> None:
 
 def fresh_tools_of_run(run: Run, broker: Broker) -> ToolRegistry:
     """What a run may use; servers that have not been asked for long are asked first."""
-    plugins = {split(name)[0] for name in run.tools}
+    installed = installed_tools()
+    plugins = {split(name)[0] for name in run.tools if name not in installed}
+    if not plugins:
+        return installed
     old = Q(listed_at__isnull=True) | Q(listed_at__lt=timezone.now() - STALE)
     for server in mcp_servers_of(run.tenant).filter(old, plugin__in=plugins, enabled=True):
         log.info("asking MCP server %s for its tools again", server.pk)

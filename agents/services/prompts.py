@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Max, ProtectedError
+from django.db.models import Max, RestrictedError
 
 from agents.models import PromptFunction, PromptVersion
 from agents.services.tool_names import claim_name
@@ -67,7 +67,7 @@ def delete_prompt(*, prompt: PromptFunction) -> None:
     """Remove a prompt with all versions. Conflict while agents take their instructions from it."""
     try:
         prompt.delete()
-    except ProtectedError:
+    except RestrictedError:
         agents = ", ".join(prompt.agents.order_by("slug").values_list("slug", flat=True))
     else:
         return

@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import chain
 from typing import Any
 
 from agents.models import Run
 from agents.selectors import http_tools_of, mcp_servers_of, versions_in_use
-from agents.tool_registry import ToolRegistry, installed_tools
+from agents.tool_registry import Tool, ToolRegistry, installed_tools
 from agents.tool_sources.http_tools import http_tool
 from agents.tool_sources.mcp_tools import mcp_tools
 from agents.tool_sources.prompts import prompt_tools
 from llmbroker import Broker
 from tenants.models import Tenant
+
+
+class TenantTools(ToolRegistry):
+    """The tools of a tenant, which are read once a name is asked for that the installation's
+    own do not have: most runs use no other."""
+
+    def __init__(self, tenant: Tenant) -> None:
+        super().__init__()
+        self._tenant = tenant
+
+    @functools.cached_property
+    def _all(self) -> ToolRegistry:
+        return tools_of(self._tenant)
+
+    def __getitem__(self, name: str) -> Tool:
+        installed = installed_tools()
+        return installed[name] if name in installed else self._all[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
 
 
 def tools_of(

@@ -16,7 +16,8 @@ from agents.models import McpServer
 from agents.sealing import unseal
 from agents.tool_registry import Tool
 from agents.tool_sources.http_tools import GRACE
-from agents.tool_sources.mcp_connections import McpUnavailableError, Target, connections
+from agents.tool_sources.mcp_connection import McpUnavailableError, Target
+from agents.tool_sources.mcp_connections import connections
 from llmbroker import Function, ToolContext
 from llmbroker.text import clip, storable_json
 from llmbroker.tools.function import Effect

@@ -17,7 +17,7 @@ from agents.selectors import run_of, runs_of
 from agents.serializers.runs import EventOutput, RunInput, RunOutput, RunSummary, StepOutput
 from agents.services.cancelling import cancel_run
 from agents.services.creation import RunRequest, create_run
-from agents.tool_sources.catalog import tools_of
+from agents.tool_sources.catalog import TenantTools
 from tenants.caller import caller_of
 from tenants.pagination import page_of
 from tenants.permissions import RUNS_READ, RUNS_WRITE
@@ -49,7 +49,7 @@ class RunList(APIView):
         created = create_run(
             caller=caller,
             request=RunRequest(**validated(RunInput, request)),
-            available=tools_of(caller.tenant),
+            available=TenantTools(caller.tenant),
             idempotency_key=idempotency_key_of(request),
         )
         headers = {"Idempotent-Replayed": "true"} if created.replayed else {}

@@ -14,7 +14,8 @@ from agents.selectors import mcp_server_of
 from agents.services.advance import advance_run
 from agents.services.mcp_servers import create_mcp_server, fresh_tools_of_run, refresh_tools
 from agents.tool_sources.catalog import tools_of
-from agents.tool_sources.mcp_connections import McpUnavailableError, Target, connections
+from agents.tool_sources.mcp_connection import McpUnavailableError, Target
+from agents.tool_sources.mcp_connections import connections
 from agents.tool_sources.mcp_tools import mcp_tools, named
 from llmbroker import ToolContext, ToolStatus
 from llmbroker.addresses import AddressPolicy
