@@ -15,7 +15,7 @@ from agents.services.advance import advance_run
 from agents.services.mcp_servers import create_mcp_server, fresh_tools_of_run, refresh_tools
 from agents.tool_sources.catalog import tools_of
 from agents.tool_sources.mcp_connection import McpUnavailableError, Target
-from agents.tool_sources.mcp_connections import connections
+from agents.tool_sources.mcp_connections import McpConnections, connections
 from agents.tool_sources.mcp_tools import mcp_tools, named
 from llmbroker import ToolContext, ToolStatus
 from llmbroker.addresses import AddressPolicy
@@ -191,6 +191,18 @@ def test_a_server_that_restarts_is_connected_to_again(tmp_path, client, local, c
         assert "could not be reached" in text or "broke off" in text
     with mcp_server(tmp_path, port=first.port):
         assert call(server, "library-find_book", {"title": "x"})[0] is ToolStatus.SUCCESS
+
+
+def test_a_connection_that_nobody_uses_is_closed(library, local):
+    own = McpConnections(idle_seconds=0.1)
+    policy = AddressPolicy.of(["127.0.0.1"])
+    target = Target(uuid7(), timezone.now(), policy, library.url, "Authorization", Secret(TOKEN))
+    assert own.use(target, Client.list_tools, timeout=10).tools
+    deadline = time.monotonic() + 10
+    while own._open and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert own._open == {}
+    assert own.use(target, Client.list_tools, timeout=10).tools
 
 
 def test_an_old_list_is_refreshed_by_the_run_that_uses_it(add, alice, start, broker, model):
