@@ -434,6 +434,38 @@ def test_a_broker_closed_under_its_callers_lets_none_of_them_hang(wall: Wall) ->
     broker.close()
 
 
+class SlowStore(llmbroker.InMemoryStore):
+    """Takes its time over an outcome, as a database does."""
+
+    async def record(self, call: Call) -> None:
+        await asyncio.sleep(0.02)
+        await super().record(call)
+
+
+def test_a_broker_closed_under_its_callers_leaves_no_attempt_open(wall: Wall) -> None:
+    store = SlowStore()
+    broker = llmbroker.Broker(pool(wall, "slow"), secrets={"KEY": "k"}, store=store)
+
+    def call() -> None:
+        with suppress(BaseException):  # any end will do
+            broker.ask("hello")
+
+    callers = [threading.Thread(target=call, daemon=True) for _ in range(5)]
+    for caller in callers:
+        caller.start()
+    while not wall.visits:
+        time.sleep(0.01)
+    broker.close()
+
+    rows = asyncio.run(store.calls(limit=100))
+    assert rows
+    assert all(row.status is not CallStatus.STARTED for row in rows)
+    assert all(row.cooldown_until is None for row in rows)  # it was us who hung up
+    for caller in callers:
+        caller.join(5)
+    broker.close()
+
+
 # --- races ---
 
 
@@ -519,6 +551,44 @@ def test_a_slow_model_that_is_well_again_is_trusted_again(wall: Wall, clock: Clo
             await asyncio.sleep(0.5)
             clock.now += 1
             assert (await broker.chat(HELLO)).llm_name == "slow"
+
+    run(program)
+
+
+def test_a_probe_that_nobody_waits_for_ends_by_itself(wall: Wall, clock: Clock) -> None:
+    async def program() -> None:
+        health = MemoryHealth(clock, jitter=lambda: 0.0)
+        limits = llmbroker.Timeouts(first_token=0.3)
+        async with make(
+            wall, "silent", "sound", health=health, clock=clock, timeouts=limits
+        ) as broker:
+            await health.cool(await identity_of(broker), seconds=5, asked=None)
+            clock.now += 6
+            assert (await broker.chat(HELLO)).llm_name == "sound"
+            assert slots_taken(broker) == 1  # it goes on, to find out
+            assert await asyncio.to_thread(wall.visits_to("silent")[0].hung_up.wait, 2)
+            await asyncio.sleep(0.05)
+            assert slots_taken(broker) == 0
+
+    run(program)
+
+
+def test_a_probe_has_no_second_one_beside_it_with_another_key(wall: Wall, clock: Clock) -> None:
+    class TwoKeys(llmbroker.DictSecrets):
+        async def keys(self, ref: str, *, scope: str | None) -> list[ApiKey]:
+            return [ApiKey("one", "sk-1"), ApiKey("two", "sk-2")]
+
+    async def program() -> None:
+        health = MemoryHealth(clock, jitter=lambda: 0.0)
+        registry = pool(wall, "slow", "sound", parallel=None)
+        secrets = TwoKeys({})
+        async with make(
+            wall, registry=registry, secrets=secrets, health=health, clock=clock
+        ) as broker:
+            await health.cool(await identity_of(broker, Cools.KEY_ON_MODEL), seconds=5, asked=None)
+            clock.now += 6
+            await broker.chat(HELLO, fastest_of=2)
+            assert len(wall.visits_to("slow")) == 1
 
     run(program)
 
