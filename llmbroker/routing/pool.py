@@ -3,22 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from llmbroker.errors import KeyUnavailableError, NoLLMAvailableError
 from llmbroker.models import ApiKey, KeySource, LLMConfig
 from llmbroker.ports import KeyChain, KeyRing, Registry, ScopedRegistry, Secrets
 from llmbroker.routing.candidates import NO_KEY, Candidate, CandidateCache
 
+Keyring = Mapping[str, Sequence[ApiKey] | KeyUnavailableError]
+
+MAX_LINEUPS = 4096
+"""Scopes whose lineup is kept; beyond it all are made anew."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lineup:
     """All models of a scope, and the candidates among them that can be paid for."""
 
-    configs: list[LLMConfig]
-    candidates: list[Candidate]
+    configs: Sequence[LLMConfig]
+    candidates: Sequence[Candidate]
     missing: frozenset[str]
     unavailable: tuple[KeyUnavailableError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A lineup, and copies of what the ports gave for it: a host may change its own in place."""
+
+    lineup: Lineup
+    configs: list[LLMConfig]
+    keys: dict[str, Sequence[ApiKey]] = field(repr=False)
+
+    def is_of(self, configs: list[LLMConfig], keyring: Keyring) -> bool:
+        """Whether the ports still give the same."""
+        return self.configs == configs and self.keys == keyring
 
 
 class Pool:
@@ -32,6 +50,7 @@ class Pool:
         self._ring = secrets if isinstance(secrets, KeyRing) else None
         self._scoped = registry if isinstance(registry, ScopedRegistry) else None
         self._cache = CandidateCache()
+        self._kept: dict[str | None, _Kept] = {}
         self.disabled: set[str] = set()
 
     async def configs(self, scope: str | None) -> list[LLMConfig]:
@@ -44,17 +63,15 @@ class Pool:
         """What ``scope`` can call now."""
         configs = await self.configs(scope)
         refs = dict.fromkeys(config.api_key_ref for config in configs)
-        by_ref = await self._keyring(refs, scope)
-        candidates: list[Candidate] = []
-        for config in configs:
-            keys = by_ref.get(config.api_key_ref, ())
-            if not isinstance(keys, KeyUnavailableError):
-                candidates += [self._cache.of(config, key) for key in keys]
-        missing = frozenset(ref for ref in refs if not by_ref.get(ref))
-        broken = tuple(each for each in by_ref.values() if isinstance(each, KeyUnavailableError))
-        return Lineup(configs, candidates, missing, broken)
+        keyring = await self._keyring(refs, scope)
+        kept = self._kept.get(scope)
+        if kept is not None and kept.is_of(configs, keyring):
+            return kept.lineup
+        lineup = self._lineup(configs, keyring)
+        self._keep(scope, lineup, configs, keyring)
+        return lineup
 
-    async def usable(self, scope: str | None) -> list[Candidate]:
+    async def usable(self, scope: str | None) -> Sequence[Candidate]:
         """The candidates of ``scope`` that are not disabled.
 
         Raises NoLLMAvailableError where there can be none, and says why.
@@ -92,9 +109,34 @@ class Pool:
                 continue
         return []
 
-    async def _keyring(
-        self, refs: Collection[str], scope: str | None
-    ) -> Mapping[str, Sequence[ApiKey] | KeyUnavailableError]:
+    def _lineup(self, configs: Sequence[LLMConfig], keyring: Keyring) -> Lineup:
+        candidates: list[Candidate] = []
+        for config in configs:
+            keys = keyring.get(config.api_key_ref, ())
+            if not isinstance(keys, KeyUnavailableError):
+                candidates += [self._cache.of(config, key) for key in keys]
+        refs = {config.api_key_ref for config in configs}
+        missing = frozenset(ref for ref in refs if not keyring.get(ref))
+        broken = tuple(each for each in keyring.values() if isinstance(each, KeyUnavailableError))
+        return Lineup(tuple(configs), tuple(candidates), missing, broken)
+
+    def _keep(
+        self, scope: str | None, lineup: Lineup, configs: list[LLMConfig], keyring: Keyring
+    ) -> None:
+        """Keep ``lineup``, unless something failed: its errors hold on to whatever they saw."""
+        self._kept.pop(scope, None)
+        if lineup.unavailable:
+            return
+        if len(self._kept) >= MAX_LINEUPS:
+            self._kept.clear()
+        keys = {
+            ref: keys[:]
+            for ref, keys in keyring.items()
+            if not isinstance(keys, KeyUnavailableError)
+        }
+        self._kept[scope] = _Kept(lineup, configs[:], keys)
+
+    async def _keyring(self, refs: Collection[str], scope: str | None) -> Keyring:
         if self._ring is not None:
             asked = [ref for ref in refs if ref]
             found = await self._ring.keyring(asked, scope=scope) if asked else {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 from llmbroker.latency import Latency
 from llmbroker.models import LLMConfig
@@ -23,8 +23,12 @@ class Ranking:
         self._quality = quality
         self._latency_of = latency_of
 
-    def order(self, candidates: Iterable[Candidate], ask: Ask) -> list[Candidate]:
+    def order(self, candidates: Sequence[Candidate], ask: Ask) -> Sequence[Candidate]:
         """``candidates``, best first."""
+        if len(candidates) == 1:
+            return candidates
+        if self._quality is None and not ask.wait and ask.prefer == "quality":
+            return sorted(candidates, key=lambda candidate: -candidate.config.weight)
         return sorted(candidates, key=lambda candidate: self._badness(candidate.config, ask))
 
     def _badness(self, config: LLMConfig, ask: Ask) -> tuple[bool, bool, float, float]:

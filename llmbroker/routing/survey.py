@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from llmbroker.routing.candidates import Candidate
@@ -42,15 +42,17 @@ class Survey:
 
 
 def survey(
-    candidates: Iterable[Candidate], known: Mapping[str, Cooldown], slots: Slots, *, now: float
+    candidates: Sequence[Candidate], known: Mapping[str, Cooldown], slots: Slots, *, now: float
 ) -> Survey:
     """Sort ``candidates`` (best first) by what can be done with each at ``now``."""
-    result = Survey(known=known)
+    names = dict.fromkeys(candidate.name for candidate in candidates)
+    rank = {name: place for place, name in enumerate(names)}
+    if not known:  # so nearly always: nothing cools
+        ready = [each for each in candidates if slots.free(each.config)]
+        return Survey(ready, rank=rank, busy=len(ready) < len(candidates))
+    result = Survey(rank=rank, known=known)
     for candidate in candidates:
-        result.rank.setdefault(candidate.name, len(result.rank))
-        cooldowns = (
-            [known[each] for each in candidate.ids.values() if each in known] if known else []
-        )
+        cooldowns = [known[each] for each in candidate.ids.values() if each in known]
         away_until = max((_away_until(each, now) for each in cooldowns), default=0.0)
         if away_until > now:
             result.returns_at = min(away_until, result.returns_at or away_until)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from llmbroker.text import storable
@@ -23,6 +23,7 @@ from llmbroker.tools.toolbox import Dispatch, Runnable, Toolbox, find, unknown
 from llmbroker.tools.workers import run_coroutine, run_in_thread
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{4,}")
+_LEFT = "the tool called sys.exit()"
 
 
 def execute(call: ToolCall, dispatch: Dispatch) -> str:
@@ -49,7 +50,15 @@ async def value_of(tool: Runnable, call: ToolCall, context: ToolContext) -> Any:
         value = await run_in_thread(tool.invoke, arguments, context)
         return await value if inspect.isawaitable(value) else value
     except SystemExit as error:  # asyncio would end the event loop over it
-        raise ToolFailed("the tool called sys.exit()") from error
+        raise ToolFailed(_LEFT) from error
+
+
+async def awaited(value: Awaitable[Any]) -> Any:
+    """What a plain function's awaitable gives."""
+    try:
+        return await value
+    except SystemExit as error:
+        raise ToolFailed(_LEFT) from error
 
 
 def outcome(
@@ -110,6 +119,7 @@ __all__ = [
     "MAX_RESULT_CHARS",
     "Dispatch",
     "as_text",
+    "awaited",
     "capped",
     "describe",
     "execute",

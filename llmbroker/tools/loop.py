@@ -115,13 +115,10 @@ class ToolLoop:
     @property
     def is_final(self) -> bool:
         """Whether the next call of the model is the last answer, beyond the limits."""
+        if not self._final_answer or self._final_refused:
+            return False
         stop = self.stop
-        return (
-            stop is not None
-            and self._final_answer
-            and not self._final_refused
-            and stop.reason not in SPENT
-        )
+        return stop is not None and stop.reason not in SPENT
 
     @property
     def exhausted(self) -> bool:

@@ -6,15 +6,18 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from types import FrameType, NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from weakref import WeakKeyDictionary
 
 from llmbroker.tools.context import ToolContext
 
 EMPTY = inspect.Parameter.empty
 _SCALARS = (str, int, float, bool, list, dict, NoneType, None)
 _NEVER_A_CONTEXT = (*_SCALARS, *(each.__name__ for each in _SCALARS if each), "None", "object")
+_known_context_names: WeakKeyDictionary[Callable[..., Any], tuple[str, ...]] = WeakKeyDictionary()
 _ONLY_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
 
 
@@ -91,10 +94,15 @@ def context_names(function: Callable[..., Any]) -> tuple[str, ...]:
     hints = getattr(function, "__annotations__", None)
     if hints is not None and all(each in _NEVER_A_CONTEXT for each in hints.values()):
         return ()  # so for most tools, and every run of a loop asks
+    with suppress(KeyError, TypeError):
+        return _known_context_names[function]
     try:
-        return read_signature(function).context_names
+        names = read_signature(function).context_names
     except (TypeError, ValueError):
-        return ()
+        return ()  # not kept: what cannot be read yet may be readable later
+    with suppress(TypeError):  # neither hashed nor weakly held
+        _known_context_names[function] = names
+    return names
 
 
 def is_coroutine_function(function: Callable[..., Any]) -> bool:

@@ -11,17 +11,15 @@ from typing import Any
 from llmbroker.tools.calls import ToolCall
 from llmbroker.tools.capping import MAX_RESULT_CHARS
 from llmbroker.tools.context import ToolContext
-from llmbroker.tools.execution import outcome, refusal, run_here, value_of
+from llmbroker.tools.execution import outcome, refusal, run_here
 from llmbroker.tools.loop import ToolLoop
 from llmbroker.tools.outcomes import INTERRUPTED, NOT_RUN, TIMED_OUT, ToolStatus, failure
 from llmbroker.tools.steps import ToolResult
 from llmbroker.tools.toolbox import Runnable, Toolbox
+from llmbroker.tools.work import settled
 from llmbroker.tools.workers import run_coroutine
 
 MAX_TOOL_CONCURRENCY = 8
-
-_abandoned: set[asyncio.Task[Any]] = set()
-"""Tools that nobody waits for any more; the event loop itself would forget them half-way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,19 +111,16 @@ class _Turn:
             return
         seconds = self._time_for(tool)
         self._begun.add(call.id)
-        work = asyncio.ensure_future(value_of(tool, call, self._context(call, seconds)))
-        try:
-            await _done(work, seconds)
-        finally:
-            if not work.done():
-                _abandon(work)
+        work = await settled(tool, call, self._context(call, seconds), seconds)
         self._results[call.id] = self._result(call, work, seconds)
 
-    def _result(self, call: ToolCall, work: asyncio.Task[Any], seconds: float | None) -> ToolResult:
+    def _result(
+        self, call: ToolCall, work: asyncio.Future[Any], seconds: float | None
+    ) -> ToolResult:
         if not work.done():
             text = failure(call.name, TIMED_OUT.format(seconds=seconds))
             return ToolResult(call, text, ToolStatus.TIMEOUT)
-        if work.cancelled():
+        if work.cancelled() or isinstance(work.exception(), asyncio.CancelledError):
             text = failure(call.name, "the tool cancelled itself")
             return ToolResult(call, text, ToolStatus.FAILED)
         return outcome(call, work.result, self._runner.max_result_chars)
@@ -148,36 +143,3 @@ class _Turn:
             idempotency_key=f"{run_id}:{call.id}",
             deadline=None if seconds is None else datetime.now(UTC) + timedelta(seconds=seconds),
         )
-
-
-async def _done(work: asyncio.Task[Any], seconds: float | None) -> None:
-    """Wait for ``work`` without being bound to it: asyncio.wait for one task, at a third of
-    its cost."""
-    loop = asyncio.get_running_loop()
-    waiter = loop.create_future()
-
-    def wake(_: object = None) -> None:
-        if not waiter.done():
-            waiter.set_result(None)
-
-    work.add_done_callback(wake)
-    timer = None if seconds is None else loop.call_later(seconds, wake)
-    try:
-        await waiter
-    finally:
-        work.remove_done_callback(wake)
-        if timer is not None:
-            timer.cancel()
-
-
-def _abandon(work: asyncio.Task[Any]) -> None:
-    """Cancel without waiting: a tool may ignore it, and a thread cannot hear it."""
-    _abandoned.add(work)
-    work.add_done_callback(_forget)
-    work.cancel()
-
-
-def _forget(work: asyncio.Task[Any]) -> None:
-    _abandoned.discard(work)
-    if not work.cancelled():
-        work.exception()  # looked at, so that nothing is logged of it

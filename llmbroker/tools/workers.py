@@ -42,7 +42,11 @@ class Workers:
             worker = self._idle.pop() if self._idle else None
         if worker is None:
             worker = _Worker(self)
-            worker.start()
+            try:
+                worker.start()
+            except RuntimeError as error:  # no more threads: for the caller, the work failed
+                future.set_exception(error)
+                return future
         worker.inbox.put((future, functools.partial(contextvars.copy_context().run, work)))
         return future
 
@@ -117,9 +121,14 @@ async def _nothing_to_close() -> None:
     """Tools close what they open."""
 
 
+def in_thread(function: Callable[..., Result], *args: Any) -> asyncio.Future[Result]:
+    """A plain function that runs in a thread. Cancelling stops the waiting only."""
+    return asyncio.wrap_future(_workers.submit(functools.partial(function, *args)))
+
+
 async def run_in_thread(function: Callable[..., Result], *args: Any) -> Result:
-    """The value of a plain function, which runs in a thread. Cancelling stops the waiting only."""
-    return await asyncio.wrap_future(_workers.submit(functools.partial(function, *args)))
+    """The value of a plain function; see ``in_thread``."""
+    return await in_thread(function, *args)
 
 
 def run_coroutine(work: Coroutine[Any, Any, Result]) -> Result:
