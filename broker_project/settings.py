@@ -171,8 +171,8 @@ SPECTACULAR_SETTINGS = {
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 
 # Addresses that tenants give (endpoints, tools) must be public and https, but for the host names,
-# addresses and networks named here; a local trial may reach everything.
-BROKER_ALLOW_PRIVATE_ADDRESSES = env.bool("BROKER_ALLOW_PRIVATE_ADDRESSES", default=LOCAL)
+# addresses and networks named here. The demo and `make dev` allow all, to reach a model nearby.
+BROKER_ALLOW_PRIVATE_ADDRESSES = env.bool("BROKER_ALLOW_PRIVATE_ADDRESSES", default=False)
 BROKER_ALLOWED_ADDRESSES: list[str] = env.list("BROKER_ALLOWED_ADDRESSES", default=[])
 
 # The weather tool's public service (no key needed); tests point it at loopback.
