@@ -96,10 +96,15 @@ class AsyncBroker(AsyncCaller):
         self._parts.pool.disabled.discard(name)
 
     async def aclose(self) -> None:
-        """Finish what is still being journaled, and close all connections."""
-        await self._parts.engine.drain()
-        await self._parts.engine.health.aclose()
-        await self._parts.engine.transport.aclose()
+        """Finish what is under way, start nothing more, and close all connections."""
+        engine = self._parts.engine
+        engine.closing = True
+        try:
+            await engine.drain()
+            await engine.health.aclose()
+            await engine.transport.aclose()
+        finally:
+            engine.closing = False
 
     async def __aenter__(self) -> Self:
         return self
