@@ -206,8 +206,8 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 HEADERS_MAX_COUNT, HEADERS_MAX_BYTES = 100, 32 * 1024
 
 # Addresses that tenants give (endpoints, tools) must be public and https, but for the host names,
-# addresses and networks named here; a local trial may reach everything.
-BROKER_ALLOW_PRIVATE_ADDRESSES = env.bool("BROKER_ALLOW_PRIVATE_ADDRESSES", default=LOCAL)
+# addresses and networks named here. The demo and `make dev` allow all, to reach a model nearby.
+BROKER_ALLOW_PRIVATE_ADDRESSES = env.bool("BROKER_ALLOW_PRIVATE_ADDRESSES", default=False)
 BROKER_ALLOWED_ADDRESSES: list[str] = env.list("BROKER_ALLOWED_ADDRESSES", default=[])
 
 # A call that never came back gives up what it had reserved of limits after this long.
