@@ -6,7 +6,7 @@ from pathlib import Path
 
 import django_stubs_ext
 from django.core.exceptions import ImproperlyConfigured
-from environs import Env
+from environs import Env, validate
 
 from broker_project.local.services import provide_services
 
@@ -128,7 +128,14 @@ DATABASES = {
         "ENGINE": "tenants.db_backend",
         "CONN_HEALTH_CHECKS": True,
         # Threads of the engine and of the worker share few connections; see docs/decisions.md.
-        "OPTIONS": {"pool": {"min_size": 0, "max_size": env.int("DATABASE_POOL_SIZE", default=20)}},
+        "OPTIONS": {
+            "pool": {
+                "min_size": 0,
+                "max_size": env.int("DATABASE_POOL_SIZE", default=20),
+                # A database that is away must be noticed before callers give up.
+                "timeout": env.float("DATABASE_POOL_TIMEOUT", default=5.0),
+            }
+        },
     }
 }
 # What requests and workers run as, whoever logs in; empty where that role itself logs in.
@@ -156,6 +163,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 }
 # Run by any one process: `celery -A broker_project beat`, or a worker with `-B`.
 CELERY_BEAT_SCHEDULE = {
+    "journal.retention": {"task": "journal.retention", "schedule": 86_400.0},
+    "journal.add_up": {"task": "journal.add_up", "schedule": 60.0, "options": {"expires": 60}},
     "reap runs": {"task": "agents.reap_runs", "schedule": 5.0, "options": {"expires": 5}},
 }
 
@@ -220,11 +229,33 @@ WEATHER_API_URL = env.str("WEATHER_API_URL", default="https://wttr.in")
 # Dotted paths of modules; the functions in their sequence TOOLS are tools of every tenant.
 AGENT_PLUGINS = env.list("AGENT_PLUGINS", default=["agents.native_tools"])
 
+# Where rows of the journal wait while the database is away, and how far new calls go on then.
+JOURNAL_SPOOL_DIR = env.str("JOURNAL_SPOOL_DIR", default=str(BASE_DIR / ".data" / "spool"))
+JOURNAL_SPOOL_MAX_BYTES = env.int("JOURNAL_SPOOL_MAX_BYTES", default=64 * 1024 * 1024)
+JOURNAL_SPOOL_MAX_SECONDS = env.float("JOURNAL_SPOOL_MAX_SECONDS", default=300.0)
+# Longer than any call takes: an attempt that is open after it lost its process.
+# Days that calls, and what they said, are kept where a tenant has no rule of its own.
+JOURNAL_METADATA_DAYS = env.int("JOURNAL_METADATA_DAYS", default=None)
+JOURNAL_PAYLOAD_DAYS = env.int("JOURNAL_PAYLOAD_DAYS", default=30)
+JOURNAL_LOST_AFTER_SECONDS = env.float("JOURNAL_LOST_AFTER_SECONDS", default=3600.0)
+
+# Prometheus reads /metrics with this token; without one there is no such page.
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+
+LOG_FORMAT = env.str("LOG_FORMAT", default="line", validate=validate.OneOf(["line", "json"]))
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
+        "json": {"()": "broker_project.logs.JSONFormatter"},
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": LOG_FORMAT,
+        }
+    },
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
 }

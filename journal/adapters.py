@@ -1,17 +1,24 @@
 """The engine's journal port over PostgreSQL."""
 
-from collections.abc import Callable
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from journal import selectors, services
+from journal.batches import Kind, record_of
 from journal.models import INSTALLATION
 from journal.models import Call as Row
+from journal.payloads import keep_payload, payload_rules
+from journal.process_writer import process_writer
 from journal.rows import call_of, row_of, scope_id_of
+from journal.telemetry import observe
+from llmbroker.attribution import attribution
 from llmbroker.errors import LLMBrokerError
-from llmbroker.models import Call, Rated, check_score
+from llmbroker.models import Call, CallStatus, Rated, check_score
 from tenants.context import INSTALLATION as OWN
 from tenants.context import all_tenants, scope_active
 from tenants.database import in_thread
@@ -20,19 +27,36 @@ from tenants.selectors import reach_of, scope_of
 
 T = TypeVar("T")
 
+log = logging.getLogger(__name__)
+
 
 class DjangoStore:
-    """The journal's tables as an ``IntentStore``. No connection is held between two methods."""
+    """The journal's tables as an ``IntentStore``, written by the one writer of this process."""
 
     async def begin(self, call: Call) -> None:
         """Write the intent; returns when it is durable."""
-        row = row_of(call)
-        await in_thread(_within, row.scope_id, lambda: services.write_intent(call=row))
+        await _written(Kind.INTENT, row_of(call))
 
     async def record(self, call: Call) -> None:
         """Write the outcome, once; returns when it is durable."""
-        row = row_of(call)
-        await in_thread(_within, row.scope_id, lambda: services.write_outcome(call=row))
+        await _written(Kind.OUTCOME, row_of(call))
+        observe(call)
+
+    async def record_payload(
+        self, call: Call, messages: Sequence[Mapping[str, Any]], answer: Mapping[str, Any]
+    ) -> None:
+        """Keep what was said, where the call or its tenant's rule asks for it."""
+        wanted = attribution().keep_payload
+        if call.scope is None or wanted is False:
+            return
+        try:
+            scope_id, call_id = scope_id_of(call.scope), UUID(call.id)
+            if wanted or await payload_rules.keeps(scope_id):
+                said = {"messages": list(messages), "answer": dict(answer)}
+                keep = partial(keep_payload, scope_id=scope_id, call_id=call_id, said=said)
+                await in_thread(_within, scope_id, keep)
+        except Exception:
+            log.exception("journal: the payload of call %s could not be kept", call.id)
 
     async def record_quality(self, call_id: str, score: float, *, scope: str | None = None) -> None:
         """Append a rating; KeyError if this scope has no such answered call."""
@@ -99,3 +123,9 @@ def _within(scope_id: UUID | None, work: Callable[[], T]) -> T:
         raise LLMBrokerError(f"there is no scope {scope_id}, or no longer")
     with scope_active(reach):
         return work()
+
+
+async def _written(kind: Kind, row: Row) -> None:
+    if kind is Kind.INTENT:
+        row.status = CallStatus.STARTED.value
+    await asyncio.wrap_future(process_writer().submit(record_of(kind, row)))

@@ -18,6 +18,7 @@ from llmbroker.learning import Learner
 from llmbroker.memory import DictSecrets, InMemoryRegistry, InMemoryStore
 from llmbroker.models import LLMConfig
 from llmbroker.ports import Gate, Registry, Secrets, Store
+from llmbroker.prices import Pricing
 from llmbroker.quality import Quality
 from llmbroker.routing.engine import Engine
 from llmbroker.routing.health import Health, MemoryHealth
@@ -50,6 +51,7 @@ class AsyncBroker(AsyncCaller):
         policy: AddressPolicy | None = None,
         gate: Gate | None = None,
         clock: Callable[[], float] = time.time,
+        pricing: Pricing | None = None,
     ) -> None:
         """Everything has a default: the bundled pool, keys from the environment and from
         ``home``/.env, a journal in memory.
@@ -59,8 +61,9 @@ class AsyncBroker(AsyncCaller):
         configurations. ``hedge_after`` is in seconds; None never starts a second model.
         ``policy`` says what models may be reached whose address others gave (``guarded``).
         ``gate`` is asked before each request leaves. ``clock`` gives the seconds since the
-        epoch. ``sync`` is accepted for compatibility:
-        model lists are never fetched unasked.
+        epoch. ``pricing`` says what a call cost, for the journal (``llmbroker.prices.price_of``,
+        which imports a price list). ``sync`` is accepted for compatibility: model lists are never
+        fetched unasked.
         """
         where = Path(home) if home is not None else None
         keys = _secrets(secrets, where)
@@ -74,6 +77,7 @@ class AsyncBroker(AsyncCaller):
             secrets=keys,
             clock=clock,
             gate=gate,
+            pricing=pricing,
         )
         router = Router(
             pool,
