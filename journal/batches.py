@@ -64,8 +64,9 @@ WHERE call.id = %s AND call.scope_id = %s AND call.status = 'started'
 
 # Days may have been added up already (journal.figures): those of late rows are to be again.
 _MARK_STALE = f"""
-INSERT INTO journal_staleday (scope_id, day)
-SELECT DISTINCT scope_id, (ts AT TIME ZONE 'UTC')::date FROM {_GIVEN} AS given ORDER BY 1, 2
+INSERT INTO journal_staleday (tenant_id, scope_id, day)
+SELECT DISTINCT call.tenant_id, given.scope_id, (given.ts AT TIME ZONE 'UTC')::date
+FROM {_GIVEN} AS given JOIN journal_call AS call USING (id, scope_id) ORDER BY 2, 3
 ON CONFLICT (scope_id, day) DO UPDATE SET day = excluded.day
 """  # noqa: S608 - the update locks the mark, so that nobody takes it before the row is there
 

@@ -1,9 +1,19 @@
-"""The writer's own connection, beside the pool: a full pool must not hold up the journal."""
+"""The writer's own connection, beside the pool: a full pool must not hold up the journal.
 
+It writes the rows of all scopes, so it logs in straight into the administration's role. The role
+is the connection's from its start and is never set by a statement: behind a PgBouncer that drops
+the option the walls refuse the rows, and nobody else is handed the role.
+"""
+
+import logging
 from typing import Any
 
 import psycopg
 from django.db import connections
+
+from tenants.context import ADMINISTRATION
+
+log = logging.getLogger("tenants.walls")
 
 ALIAS = "default"
 
@@ -32,7 +42,9 @@ def connect() -> psycopg.Connection[Any]:
     """A connection of our own to the journal's database, in autocommit mode."""
     params = {**connections[ALIAS].get_connection_params(), **PATIENCE}
     params |= {"autocommit": True, "prepare_threshold": 0}
+    params["options"] = f"{params.get('options', '')} -c role={ADMINISTRATION}".strip()
     del params["cursor_factory"]
+    log.debug("through all walls: the journal's own connection")
     connection: psycopg.Connection[Any] = psycopg.Connection.connect(**params)
     for name, value in SESSION.items():
         connection.execute("SELECT set_config(%s, %s, false)", [name, value])

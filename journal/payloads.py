@@ -11,10 +11,12 @@ from journal.models import Payload
 from journal.selectors import policy_of
 from llmbroker.text import storable_json
 from tenants import vault
+from tenants.context import scope_active
 from tenants.database import in_thread
 from tenants.encryption import KeyUnavailable, Place, Secret, Tampered, WrappedKey
-from tenants.errors import SecretUnavailable
+from tenants.errors import NotFound, SecretUnavailable
 from tenants.models import DataKey, Scope
+from tenants.selectors import reach_of, scope_of
 from tenants.services.data_keys import data_key_for_sealing
 
 COLUMN = "journal_payload.sealed"
@@ -77,5 +79,9 @@ def _open(payload: Payload, key: WrappedKey | None) -> str:
 
 
 def _keeps(scope_id: UUID) -> bool:
-    tenant_id = Scope.objects.filter(id=scope_id).values_list("tenant_id", flat=True).first()
-    return tenant_id is not None and policy_of(tenant_id).keep_payloads
+    try:
+        reach = reach_of(scope_of(scope_id))
+    except NotFound:
+        return False
+    with scope_active(reach):
+        return policy_of(reach.tenant_id).keep_payloads

@@ -12,6 +12,7 @@ from journal.moments import earliest_id, latest_id
 from journal.text import stored
 from llmbroker.models import CallStatus, Rated
 from tenants.caller import Caller
+from tenants.context import enter_all_tenants
 from tenants.errors import PermissionRefused
 from tenants.roles import ADMIN
 
@@ -54,6 +55,7 @@ def reach_of(caller: Caller, level: str) -> Reach:
     """What a caller may read: the own scope, as an admin the tenant, as the operator all."""
     if level == "installation":
         _require_operator(caller)
+        enter_all_tenants(f"the journal of the installation, for {caller.reach.actor}")
         return Reach()
     if level == "tenant":
         caller.require(ADMIN, "Only an admin of the tenant reads what all its scopes called.")

@@ -115,6 +115,12 @@ def all_tenants(reason: str, *, routine: bool = False) -> Iterator[None]:
         yield
 
 
+def enter_all_tenants(reason: str) -> None:
+    """``enter`` for an operator's request that asks for everybody's rows; it is logged."""
+    log.info("through all walls: %s", reason)
+    enter(AllTenants(reason))
+
+
 def bound(where: Where | None, pieces: Iterable[T]) -> Iterator[T]:
     """The pieces of a stream, each made within ``where``: it is read after its view returned."""
     iterator = iter(pieces)

@@ -6,6 +6,8 @@ from django.db import models
 from django.db.models import Q
 
 from journal.models.calls import NAME_LIMIT
+from tenants.managers import ScopedManager
+from tenants.walls import Wall
 
 EVERYBODY = UUID(int=2**128 - 1)
 """In place of a scope: all of the tenant. In place of a tenant too: all of the installation."""
@@ -40,6 +42,9 @@ class DailyFigures(models.Model):
     latencies = models.JSONField()
     failures = models.JSONField()
 
+    wall = Wall(scope="scope_id")
+    objects = ScopedManager["DailyFigures"]()
+
     class Meta:
         constraints = (
             models.UniqueConstraint(
@@ -69,8 +74,12 @@ class DailyFigures(models.Model):
 class StaleDay(models.Model):
     """A day of a scope that got a call after it had been added up: to be added up again."""
 
+    tenant_id = models.UUIDField()
     scope_id = models.UUIDField()
     day = models.DateField()
+
+    wall = Wall(scope="scope_id")
+    objects = ScopedManager["StaleDay"]()
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=["scope_id", "day"], name="one_stale_day"),)

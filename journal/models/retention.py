@@ -3,6 +3,9 @@
 from django.db import models
 from uuid_utils.compat import uuid7
 
+from tenants.managers import ScopedManager
+from tenants.walls import Wall
+
 
 class RetentionPolicy(models.Model):
     """A tenant's own choice; without one the installation's settings hold.
@@ -16,6 +19,9 @@ class RetentionPolicy(models.Model):
     keep_payloads = models.BooleanField(
         default=False, help_text="Keep messages and answers, sealed with the tenant's key."
     )
+
+    wall = Wall()
+    objects = ScopedManager["RetentionPolicy"]()
 
     class Meta:
         verbose_name_plural = "retention policies"
@@ -35,6 +41,9 @@ class Payload(models.Model):
     scope_id = models.UUIDField("scope")
     data_key_id = models.UUIDField("data key")
     sealed = models.BinaryField()
+
+    wall = Wall(scope="scope_id")
+    objects = ScopedManager["Payload"]()
 
     class Meta:
         indexes = (models.Index(fields=["tenant_id", "id"], name="payload_of_tenant"),)

@@ -19,7 +19,7 @@ from agents.models import (
     Run,
     Step,
 )
-from journal.models import Call, Rating
+from journal.models import Call, DailyFigures, Payload, Rating, RetentionPolicy, StaleDay
 from tenants.encryption import Secret
 from tenants.models import AuditEntry, Limit, Reservation, Spending
 from tenants.services.endpoints import add_endpoint
@@ -27,7 +27,10 @@ from tenants.services.keys import add_key
 from tenants.services.tokens import create_token
 
 OUR_APPS = ("tenants", "journal", "agents")
-INSTALLATIONS_OWN = {"tenants.EncryptionKey": "check values of the installation's keys, no tenant"}
+INSTALLATIONS_OWN = {
+    "tenants.EncryptionKey": "check values of the installation's keys, no tenant",
+    "journal.Progress": "how far the figures of all have come, no tenant",
+}
 
 
 def tenant_models():
@@ -64,6 +67,19 @@ def belongings_of(person):
     rating = Rating.objects.create(
         call=call, tenant_id=tenant.pk, scope_id=scope.pk, score=0.5, created_by=person.user
     )
+    payload = Payload.objects.create(
+        id=call.pk,
+        tenant_id=tenant.pk,
+        scope_id=scope.pk,
+        data_key_id=key.data_key_id,
+        sealed=b"sealed",
+    )
+    policy = RetentionPolicy.objects.create(tenant_id=tenant.pk, metadata_days=90)
+    days = {"tenant_id": tenant.pk, "scope_id": scope.pk, "day": timezone.now().date()}
+    stale = StaleDay.objects.create(**days)
+    names = dict.fromkeys(("llm_name", "model", "operation", "key_id", "key_source"), "")
+    counted = {"calls": 1, "errors": 0, "latencies": {}, "failures": {}}
+    figures = DailyFigures.objects.create(**days, **names, **counted)
     agent = Agent.objects.create(tenant=tenant, slug="theirs", name="theirs")
     prompt = PromptFunction.objects.create(tenant=tenant, slug=f"prompt-{tenant.pk.hex[-8:]}")
     version = PromptVersion.objects.create(prompt=prompt, number=1, template="hi")
@@ -96,6 +112,10 @@ def belongings_of(person):
             "token_id": [token.row.pk],
             "endpoint_id": [endpoint.pk],
             "call_id": [call.pk],
+            "payload_id": [payload.pk],
+            "policy_id": [policy.pk],
+            "stale_day_id": [stale.pk],
+            "figures_id": [figures.pk],
             "rating_id": [rating.pk],
             "agent_id": [agent.pk],
             "prompt_id": [prompt.pk],
@@ -122,7 +142,8 @@ def snapshot(*, but=()):
         for model in tenant_models():
             table = model._meta.db_table
             cursor.execute(
-                f"SELECT to_jsonb(t) - 'last_used_at' FROM {table} t ORDER BY id"  # noqa: S608
+                f"SELECT to_jsonb(t) - 'last_used_at' FROM {table} t"  # noqa: S608
+                f" ORDER BY {model._meta.pk.column}"
             )
             found[table] = [json.loads(row) for (row,) in cursor.fetchall()]
     return {table: rows for table, rows in found.items() if table not in but}

@@ -6,6 +6,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
 from journal.retention import BATCH, apply_retention
+from tenants.context import all_tenants
 
 
 class Command(BaseCommand):
@@ -19,5 +20,6 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do it, and say what went."""
-        gone = apply_retention(now=timezone.now(), batch=options["batch"])
+        with all_tenants("command journal_retention"):
+            gone = apply_retention(now=timezone.now(), batch=options["batch"])
         self.stdout.write(f"Deleted {gone['calls']} calls and {gone['payloads']} payloads.")

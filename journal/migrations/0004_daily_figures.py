@@ -4,6 +4,9 @@ import uuid
 
 from django.db import migrations, models
 
+from tenants.migration_operations import raise_walls
+from tenants.walls import Wall
+
 # Counts by name, added up: what the buckets of latencies and the causes of failures are.
 MERGE = """
 CREATE FUNCTION journal_merge(jsonb, jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE STRICT AS $$
@@ -26,7 +29,7 @@ DROP FUNCTION journal_merge(jsonb, jsonb);
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("journal", "0002_costs_and_runs"),
+        ("journal", "0003_costs_and_runs"),
     ]
 
     operations = [
@@ -92,6 +95,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
+                ("tenant_id", models.UUIDField()),
                 ("scope_id", models.UUIDField()),
                 ("day", models.DateField()),
             ],
@@ -110,4 +114,6 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.RunSQL(MERGE, UNDO_MERGE),
+        raise_walls("journal_dailyfigures", Wall(scope="scope_id")),
+        raise_walls("journal_staleday", Wall(scope="scope_id")),
     ]

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("journal", "0001_calls_and_ratings"),
+        ("journal", "0002_walls"),
     ]
 
     operations = [

@@ -4,11 +4,13 @@ import uuid_utils.compat
 from django.db import migrations, models
 
 from journal.partitioning import PartitionByHash
+from tenants.migration_operations import raise_walls
+from tenants.walls import Wall
 
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("journal", "0003_daily_figures"),
+        ("journal", "0004_daily_figures"),
     ]
 
     operations = [
@@ -55,4 +57,6 @@ class Migration(migrations.Migration):
             },
         ),
         PartitionByHash("Payload", column="scope_id", partitions=16),
+        raise_walls("journal_retentionpolicy", Wall()),
+        raise_walls("journal_payload", Wall(scope="scope_id")),
     ]
