@@ -32,12 +32,6 @@ def table_of(model: type[Model]) -> str:
     return model._meta.db_table  # noqa: SLF001 - documented by Django
 
 
-def key_of(model: type[Model]) -> str:
-    """The column that names a row, also where the database's key has more (partitions)."""
-    key = model._meta.pk  # noqa: SLF001 - documented by Django
-    return str(key.column)
-
-
 def of_tenant(model: type[Model]) -> Composed:
     """``WHERE`` for the rows of the tenant that is the one parameter."""
     wall: Wall = model.wall  # type: ignore[attr-defined]

@@ -18,9 +18,15 @@ class Migration(migrations.Migration):
             name="RetentionPolicy",
             fields=[
                 (
-                    "tenant_id",
-                    models.UUIDField(primary_key=True, serialize=False, verbose_name="tenant"),
+                    "id",
+                    models.UUIDField(
+                        default=uuid_utils.compat.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
                 ),
+                ("tenant_id", models.UUIDField(unique=True, verbose_name="tenant")),
                 ("metadata_days", models.PositiveIntegerField(blank=True, null=True)),
                 ("payload_days", models.PositiveIntegerField(default=30)),
                 (

@@ -13,7 +13,8 @@ class RetentionPolicy(models.Model):
     Days are counted from a call's start. Metadata without days are kept; payloads never are.
     """
 
-    tenant_id = models.UUIDField("tenant", primary_key=True)
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    tenant_id = models.UUIDField("tenant", unique=True)
     metadata_days = models.PositiveIntegerField(null=True, blank=True)
     payload_days = models.PositiveIntegerField(default=30)
     keep_payloads = models.BooleanField(

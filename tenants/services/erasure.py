@@ -16,7 +16,7 @@ from django.db.models import Model
 from django.utils import timezone
 from psycopg.sql import SQL, Identifier, Literal
 
-from tenants.belonging import key_of, of_tenant, referring_first, table_of, walled_models
+from tenants.belonging import of_tenant, referring_first, table_of, walled_models
 from tenants.models import AccessToken, DataKey, Scope, Tenant
 
 BATCH = 5000
@@ -64,9 +64,8 @@ def _only_here(tenant: Tenant) -> list[int]:
 
 def _empty(model: type[Model], tenant: Tenant) -> None:
     table, where = Identifier(table_of(model)), of_tenant(model)
-    key = Identifier(key_of(model))
-    batch = SQL("DELETE FROM {} WHERE {} IN (SELECT {} FROM {} WHERE {} LIMIT {}) AND {}").format(
-        table, key, key, table, where, Literal(BATCH), where
+    batch = SQL("DELETE FROM {} WHERE id IN (SELECT id FROM {} WHERE {} LIMIT {}) AND {}").format(
+        table, table, where, Literal(BATCH), where
     )
     deleted = BATCH
     while deleted == BATCH:
@@ -82,8 +81,8 @@ def _forget_admin_log(model: type[Model], tenant: Tenant) -> None:
     kind = ContentType.objects.get_for_model(model)
     statement = SQL(
         "DELETE FROM django_admin_log WHERE content_type_id = %s"
-        " AND object_id IN (SELECT {}::text FROM {} WHERE {})"
-    ).format(Identifier(key_of(model)), Identifier(table_of(model)), of_tenant(model))
+        " AND object_id IN (SELECT id::text FROM {} WHERE {})"
+    ).format(Identifier(table_of(model)), of_tenant(model))
     with connection.cursor() as cursor:
         cursor.execute(statement, [kind.pk, tenant.pk])
 

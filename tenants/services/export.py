@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import BinaryField, Model
 from psycopg.sql import SQL, Identifier
 
-from tenants.belonging import key_of, of_tenant, table_of, walled_models
+from tenants.belonging import of_tenant, table_of, walled_models
 from tenants.models import Tenant
 
 BATCH = 1000
@@ -40,9 +40,8 @@ def _rows(model: type[Model], tenant: Tenant) -> Iterator[dict[str, Any]]:
         for field in model._meta.concrete_fields  # noqa: SLF001 - documented by Django
         if isinstance(field, BinaryField)
     ]
-    statement = SQL("SELECT to_jsonb(t) - %s::text[] FROM {} t WHERE {} ORDER BY {}")
-    named = Identifier(table_of(model)), of_tenant(model), Identifier(key_of(model))
-    query = statement.format(*named)
+    statement = SQL("SELECT to_jsonb(t) - %s::text[] FROM {} t WHERE {} ORDER BY id")
+    query = statement.format(Identifier(table_of(model)), of_tenant(model))
     with connection.chunked_cursor() as cursor:
         cursor.execute(query, [sealed, tenant.pk])
         while rows := cursor.fetchmany(BATCH):

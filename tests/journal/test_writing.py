@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
 from journal.adapters import DjangoStore
@@ -110,7 +110,9 @@ class TestOddText:
     @pytest.mark.django_db(transaction=True)
     def test_still_finds_its_calls(self, call):
         trace = "trace \x00" + "x" * 5000
-        written(replace(call, trace_id=trace))
+        with transaction.atomic():
+            Row.objects.exists()  # has the transaction told whose rows these are
+            written(replace(call, trace_id=trace))
         found = asyncio.run(DjangoStore().calls(limit=10, scope=call.scope, trace_id=trace))
         assert [one.id for one in found] == [call.id]
 

@@ -142,8 +142,7 @@ def snapshot(*, but=()):
         for model in tenant_models():
             table = model._meta.db_table
             cursor.execute(
-                f"SELECT to_jsonb(t) - 'last_used_at' FROM {table} t"  # noqa: S608
-                f" ORDER BY {model._meta.pk.column}"
+                f"SELECT to_jsonb(t) - 'last_used_at' FROM {table} t ORDER BY id"  # noqa: S608
             )
             found[table] = [json.loads(row) for (row,) in cursor.fetchall()]
     return {table: rows for table, rows in found.items() if table not in but}
