@@ -103,12 +103,17 @@ class AsyncBroker(AsyncCaller):
         self._parts.pool.disabled.discard(name)
 
     async def aclose(self) -> None:
-        """Finish what is still being journaled, and close all connections."""
-        await self._parts.engine.drain()
-        await self._parts.engine.health.aclose()
-        await self._parts.engine.transport.aclose()
-        if self._parts.engine.gate is not None:
-            await self._parts.engine.gate.aclose()
+        """Finish what is under way, start nothing more, and close all connections."""
+        engine = self._parts.engine
+        engine.closing = True
+        try:
+            await engine.drain()
+            await engine.health.aclose()
+            await engine.transport.aclose()
+            if engine.gate is not None:
+                await engine.gate.aclose()
+        finally:
+            engine.closing = False
 
     async def __aenter__(self) -> Self:
         return self

@@ -39,6 +39,7 @@ PROBLEMS = (
 def main() -> int:
     """The exit status."""
     os.environ["BROKER_LOCAL"] = "1"
+    os.environ.setdefault("BROKER_ALLOW_PRIVATE_ADDRESSES", "1")  # the model may run nearby
     once = os.environ.get("ONCE", "") not in {"", "0"}
     view = View()
     try:

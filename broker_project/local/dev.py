@@ -15,6 +15,7 @@ from broker_project.local.services import services
 def main() -> int:
     """The exit status."""
     os.environ["BROKER_LOCAL"] = "1"
+    os.environ.setdefault("BROKER_ALLOW_PRIVATE_ADDRESSES", "1")  # the model may run nearby
     os.environ.setdefault("DEBUG", "1")
     try:
         with interruptible(), services(), Processes() as processes:

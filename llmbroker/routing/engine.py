@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 import weakref
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,10 +41,11 @@ class Engine:
     corrections: Corrections = field(default_factory=Corrections)
     trust: Trust = field(init=False)
     in_memory: bool = field(init=False)
+    closing: bool = False
     intents: IntentStore | None = field(init=False)
     payloads: PayloadStore | None = field(init=False)
     watch: KeyWatch | None = field(init=False)
-    _running: set[asyncio.Task[Any]] = field(default_factory=set)
+    _running: set[asyncio.Future[Any]] = field(default_factory=set)
     _left: weakref.WeakSet[asyncio.Task[Any]] = field(default_factory=weakref.WeakSet)
 
     def __post_init__(self) -> None:
@@ -57,7 +59,17 @@ class Engine:
         """How long models take until such a call shows something: whole, or its first token."""
         return self.first_token if ask.stream else self.latency
 
-    def track(self, task: asyncio.Task[Any]) -> None:
+    @contextmanager
+    def under_way(self) -> Iterator[None]:
+        """Let ``drain`` wait until the block has been left."""
+        left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.track(left)
+        try:
+            yield
+        finally:
+            left.set_result(None)
+
+    def track(self, task: asyncio.Future[Any]) -> None:
         """Keep ``task`` alive, and let ``drain`` wait for it."""
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -72,8 +84,9 @@ class Engine:
         await asyncio.shield(task)
 
     def leave_to_itself(self, task: asyncio.Task[Any]) -> None:
-        """Let ``task`` end in its own time; ``drain`` does not wait for it."""
+        """Let ``task`` end by itself within the time of a first token; ``drain`` does not wait."""
         self._left.add(task)
+        asyncio.get_running_loop().call_later(self.transport.timeouts.first_token, task.cancel)
 
     def release_later(self, claims: Collection[str]) -> None:
         """Give claims back that were not used."""

@@ -62,7 +62,8 @@ class Race(Generic[Produced]):
 
     async def _alone(self, lane: Attempt) -> tuple[Attempt, Produced] | None:
         """One that nobody will join needs no task of its own."""
-        outcome = await self._run(lane)
+        with self._engine.under_way():
+            outcome = await self._run(lane)
         if not isinstance(outcome, Failure):
             return lane, outcome
         self._trip.progress.absorb(lane.candidate, outcome)

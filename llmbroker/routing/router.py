@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import NoReturn
 
-from llmbroker.errors import LLMRequestError, NoLLMAvailableError
+from llmbroker.errors import LLMBrokerError, LLMRequestError, NoLLMAvailableError
 from llmbroker.models import Completion
 from llmbroker.routing.attempt import Attempt
 from llmbroker.routing.call import RECHECK, Ask, Trip
@@ -70,6 +70,8 @@ class Router:
                 self._give_up(trip, found)
 
     async def _survey(self, trip: Trip) -> Survey:
+        if self._engine.closing:
+            raise LLMBrokerError("the broker is being closed")
         usable = await self._pool.usable(trip.ask.scope)
         allowed = [each for each in usable if trip.progress.allows(each)]
         if not allowed:
@@ -130,7 +132,7 @@ class Router:
             return None
         try:
             found = await self._survey(trip)
-        except LLMRequestError:
+        except (LLMRequestError, LLMBrokerError):
             return None
         if found.rank.keys() <= taken:
             return None

@@ -23,6 +23,7 @@ class Standing:
         self._candidate = candidate
         self._known = known
         self._claims = claims
+        self._is_overdue = False
 
     async def answered(self) -> None:
         """Bad streaks end, and everybody may use it."""
@@ -49,6 +50,9 @@ class Standing:
 
     def overdue(self) -> None:
         """Until it answers, others follow one at a time. A claim stays, and lapses by itself."""
+        if self._is_overdue:
+            return
+        self._is_overdue = True
         self._engine.trust.lose(self._model)
         self._engine.release_later({self._model} - self._claims)
         self._claims = frozenset()

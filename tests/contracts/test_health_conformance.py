@@ -156,6 +156,60 @@ def test_one_caller_probes_and_a_dead_prober_s_claim_lapses(opened: Open, clock:
     run(program())
 
 
+def test_one_caller_at_a_time_tries_what_nobody_knows_until_it_has_answered(
+    opened: Open, clock: Clock
+) -> None:
+    async def program() -> None:
+        async with opened(clock) as health:
+            assert await health.claim_probe("new", lease=30)
+            assert not await health.claim_probe("new", lease=30)
+            assert await health.cooldowns(["new"]) == {}
+            clock.now += 31
+            assert await health.claim_probe("new", lease=30)
+            await health.clear(["new"])
+            assert await health.claim_probe("new", lease=30)
+
+    run(program())
+
+
+def test_a_claim_given_back_is_open_to_others_and_the_streak_stays(
+    opened: Open, clock: Clock
+) -> None:
+    async def program() -> None:
+        async with opened(clock) as health:
+            assert await health.claim_probe("new", lease=30)
+            await health.cool("x", seconds=5, asked=None)
+            clock.now += 6
+            assert await health.claim_probe("x", lease=30)
+            await health.release(["x", "new", "never seen"])
+            await health.release([])
+            assert await health.claim_probe("x", lease=30)
+            assert await health.claim_probe("new", lease=30)
+            until = await health.cool("x", seconds=5, asked=None)
+            assert until == pytest.approx(clock.now + 10, abs=1e-3)
+
+    run(program())
+
+
+def test_a_new_process_need_not_try_what_another_has_had_an_answer_of(clock: Clock) -> None:
+    prefix = f"test:{uuid.uuid4()}:"
+
+    async def program() -> None:
+        one, two = (
+            SharedHealth(os.environ["REDIS_URL"], prefix=prefix, clock=clock) for _ in range(2)
+        )
+        assert await one.claim_probe("x", lease=30)
+        assert not await two.claim_probe("x", lease=30)
+        await one.clear(["x"])
+        assert [await two.claim_probe("x", lease=30) for _ in range(2)] == [True, True]
+        await one.cool("x", seconds=5, asked=None)
+        assert not await two.claim_probe("x", lease=30)
+        await one.aclose()
+        await two.aclose()
+
+    run(program())
+
+
 def test_a_failed_probe_cools_for_longer_and_the_next_probe_is_open_to_all(
     opened: Open, clock: Clock
 ) -> None:

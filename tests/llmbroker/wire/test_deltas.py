@@ -113,11 +113,23 @@ def test_a_stream_that_stops_inside_a_chunk_is_cut_and_not_malformed() -> None:
     assert failure_of(HELLO, STOP[:30]).kind is FailureKind.STREAM_CUT
 
 
-def test_a_chunk_that_is_no_json_is_a_failure_of_the_endpoint() -> None:
-    failure = failure_of(HELLO, b"data: {oops\n\n", STOP, DONE)
+@pytest.mark.parametrize("before", [b"", HELLO])
+def test_a_chunk_that_is_no_json_and_may_hold_a_piece_of_the_answer_is_a_failure(
+    before: bytes,
+) -> None:
+    failure = failure_of(before, b'data: {"choices":[{"delta":{"content":"oops\n\n', STOP, DONE)
 
     assert failure.kind is FailureKind.INVALID_RESPONSE
     assert "oops" in failure.detail
+
+
+def test_what_is_no_json_before_the_first_content_is_a_failure() -> None:
+    assert failure_of(b"data: {oops\n\n", HELLO, STOP, DONE).kind is FailureKind.INVALID_RESPONSE
+
+
+@pytest.mark.parametrize("noise", [b"{oops", b"<html>", b'{"choices":[{"delta":{"content": '])
+def test_noise_between_the_chunks_is_passed_over(noise: bytes) -> None:
+    assert completion(HELLO, b"data: " + noise + b"\n\n", STOP, DONE).text == "Hello"
 
 
 @pytest.mark.parametrize("data", [[], 3, "text", None, [1]])
