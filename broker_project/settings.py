@@ -180,6 +180,11 @@ WEATHER_API_URL = env.str("WEATHER_API_URL", default="https://wttr.in")
 # Dotted paths of modules; the functions in their sequence TOOLS are tools of every tenant.
 AGENT_PLUGINS = env.list("AGENT_PLUGINS", default=["agents.native_tools"])
 
+# Where rows of the journal wait while the database is away, and how far new calls go on then.
+JOURNAL_SPOOL_DIR = env.str("JOURNAL_SPOOL_DIR", default=str(BASE_DIR / ".data" / "spool"))
+JOURNAL_SPOOL_MAX_BYTES = env.int("JOURNAL_SPOOL_MAX_BYTES", default=64 * 1024 * 1024)
+JOURNAL_SPOOL_MAX_SECONDS = env.float("JOURNAL_SPOOL_MAX_SECONDS", default=300.0)
+
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
 LOGGING = {
     "version": 1,

@@ -1,27 +1,30 @@
 """The engine's journal port over PostgreSQL."""
 
+import asyncio
 from datetime import datetime
 from uuid import UUID
 
 from journal import selectors, services
+from journal.batches import Kind, record_of
 from journal.models import INSTALLATION
 from journal.models import Call as Row
+from journal.process_writer import process_writer
 from journal.rows import call_of, row_of, scope_id_of
-from llmbroker.models import Call, Rated, check_score
+from llmbroker.models import Call, CallStatus, Rated, check_score
 from tenants.database import in_thread
 from tenants.errors import NotFound
 
 
 class DjangoStore:
-    """The journal's tables as an ``IntentStore``. No connection is held between two methods."""
+    """The journal's tables as an ``IntentStore``, written by the one writer of this process."""
 
     async def begin(self, call: Call) -> None:
         """Write the intent; returns when it is durable."""
-        await in_thread(services.write_intent, call=row_of(call))
+        await _written(Kind.INTENT, row_of(call))
 
     async def record(self, call: Call) -> None:
         """Write the outcome, once; returns when it is durable."""
-        await in_thread(services.write_outcome, call=row_of(call))
+        await _written(Kind.OUTCOME, row_of(call))
 
     async def record_quality(self, call_id: str, score: float, *, scope: str | None = None) -> None:
         """Append a rating; KeyError if this scope has no such answered call."""
@@ -63,3 +66,9 @@ class DjangoStore:
         )
         newest = selectors.with_score(calls).order_by("-id")[:limit]
         return [call_of(row) for row in await in_thread(list[Row], newest)]
+
+
+async def _written(kind: Kind, row: Row) -> None:
+    if kind is Kind.INTENT:
+        row.status = CallStatus.STARTED.value
+    await asyncio.wrap_future(process_writer().submit(record_of(kind, row)))

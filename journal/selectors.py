@@ -3,14 +3,12 @@
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from django.db.models import Prefetch, Q, QuerySet, Subquery
-from django.db.models.expressions import Combinable
+from django.db.models import Prefetch, Q, QuerySet
 
-from journal.models import INSTALLATION, Call, Rating
+from journal.models import Call, Rating
 from journal.text import stored
 from llmbroker.models import CallStatus, Rated
 from tenants.caller import Caller
-from tenants.models import Scope
 from tenants.roles import ADMIN
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -96,13 +94,6 @@ def ratings_of_scope(scope_id: UUID, *, newest: int) -> list[Rated]:
 def answered(calls: QuerySet[Call]) -> QuerySet[Call]:
     """The calls that brought an answer: those that can be rated."""
     return calls.filter(status=CallStatus.OK.value)
-
-
-def tenant_of_scope(scope_id: UUID) -> UUID | Combinable:
-    """For an INSERT: the scope's tenant, looked up as the row is written; NULL if it is gone."""
-    if scope_id == INSTALLATION:
-        return INSTALLATION
-    return Subquery(Scope.objects.filter(id=scope_id).values("tenant_id"))
 
 
 def _id_at(moment: datetime, margin: int) -> UUID:

@@ -48,6 +48,16 @@ def static_root(tmp_path_factory):
     settings.STATIC_ROOT = tmp_path_factory.mktemp("static")
 
 
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup, tmp_path_factory):
+    """The journal's writer spools into a folder of the tests, and is gone before the database."""
+    from journal.process_writer import process_writer
+
+    settings.JOURNAL_SPOOL_DIR = str(tmp_path_factory.mktemp("spool"))
+    yield
+    process_writer().close()
+
+
 @pytest.fixture
 def alice(db):
     """The owner of acme."""
