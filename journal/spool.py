@@ -91,6 +91,12 @@ class Spool:
         self._file = None
         file.close()
 
+    def close(self) -> None:
+        """Leave what still waits to whoever comes next."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
     def _open(self) -> BinaryIO:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._path = self._folder / f"{os.getpid()}-{uuid7()}.jsonl"

@@ -106,6 +106,7 @@ class GroupWriter:
             except Exception as error:  # noqa: BLE001 - the thread must outlive any fault
                 _give_up(batch, error)
         self._disconnect()
+        self._spool.close()
 
     def _gather(self) -> tuple[list[Entry], bool]:
         """The next batch, empty after a while of silence, and whether to go on after it."""
