@@ -9,6 +9,7 @@ from django.conf import settings
 from broker_project.shared_health import SharedHealth
 from llmbroker.catalog import pool
 from llmbroker.environment import environment_models
+from llmbroker.prices import price_of
 from tenants.addresses import address_policy
 
 
@@ -25,4 +26,5 @@ def broker_arguments() -> dict[str, Any]:
         "registry": DjangoRegistry(common),
         "secrets": DjangoSecrets(),
         "store": DjangoStore(),
+        "pricing": price_of,
     }

@@ -83,6 +83,7 @@ class CallAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         "key_source",
         "latency_ms",
         "total_tokens",
+        "cost",
     )
     # Filters with fixed choices: one on a text column would look up its distinct values.
     list_filter = ("status", "key_source", "streamed")
@@ -126,6 +127,11 @@ class CallAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         """The tenant and the scope, which may be gone since."""
         scope: Scope | None = vars(call)["scope"]
         return f"{scope.tenant}: {scope.name}" if scope else str(call.scope_id)
+
+    @admin.display(description="cost, $")
+    def cost(self, call: Call) -> str:
+        """In dollars."""
+        return "" if call.cost_micros is None else f"{call.cost_micros / 1_000_000:.6f}"
 
     @admin.display(description="trace")
     def trace(self, call: Call) -> str:

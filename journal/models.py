@@ -70,6 +70,14 @@ class Call(models.Model):
     error_detail = models.CharField(max_length=DETAIL_LIMIT, null=True, blank=True)
     cooldown_until = models.DateTimeField(null=True, blank=True)
 
+    # The provider's id of the answer: kept beside, never a key of ours.
+    provider_id = models.CharField("provider's id", max_length=NAME_LIMIT, null=True, blank=True)
+    run = models.CharField(max_length=NAME_LIMIT, null=True, blank=True)
+    step = models.PositiveIntegerField(null=True, blank=True)
+    # Millionths of a US dollar, by the price list named beside them; null is unknown.
+    cost_micros = models.BigIntegerField("cost, $/1,000,000", null=True, blank=True)
+    price = models.CharField("price list", max_length=NAME_LIMIT, null=True, blank=True)
+
     class Meta:
         ordering = ("-id",)
         indexes = (
@@ -84,6 +92,11 @@ class Call(models.Model):
                 fields=["scope_id", "trace_id", "id"],
                 condition=Q(trace_id__isnull=False),
                 name="call_of_trace",
+            ),
+            models.Index(
+                fields=["scope_id", "run", "id"],
+                condition=Q(run__isnull=False),
+                name="call_of_run",
             ),
         )
         constraints = (

@@ -10,6 +10,7 @@ from llmbroker.models import USAGE_FIELDS, Call, CallStatus, KeySource, Usage
 
 LARGEST_FIGURE = 2**31 - 1
 LARGEST_STATUS = 999
+LARGEST_COST = 2**63 - 1
 
 TEXT_LIMITS = {
     "operation": models.NAME_LIMIT,
@@ -21,6 +22,9 @@ TEXT_LIMITS = {
     "key_id": models.NAME_LIMIT,
     "error_class": models.NAME_LIMIT,
     "error_detail": models.DETAIL_LIMIT,
+    "provider_id": models.NAME_LIMIT,
+    "run": models.NAME_LIMIT,
+    "price": models.NAME_LIMIT,
 }
 AS_IT_IS = ("cooldown_until", "streamed")
 
@@ -38,6 +42,8 @@ def row_of(call: Call) -> models.Call:
         http_status=_figure(call.http_status, LARGEST_STATUS),
         latency_ms=_figure(call.latency_ms),
         first_token_ms=_figure(call.first_token_ms),
+        step=_figure(call.step),
+        cost_micros=_figure(call.cost_micros, LARGEST_COST),
         **{name: _figure(getattr(usage, name)) for name in USAGE_FIELDS},
         **{name: getattr(call, name) for name in AS_IT_IS},
     )
@@ -61,6 +67,8 @@ def call_of(row: models.Call) -> Call:
         http_status=row.http_status,
         latency_ms=row.latency_ms,
         first_token_ms=row.first_token_ms,
+        step=row.step,
+        cost_micros=row.cost_micros,
         **{name: getattr(row, name) for name in (*TEXT_LIMITS, *AS_IT_IS)},
     )
 

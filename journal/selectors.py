@@ -47,6 +47,7 @@ def narrowed(
     id: UUID | None = None,  # noqa: A002 - the column's name
     operation: str | None = None,
     trace_id: str | None = None,
+    run: str | None = None,
     model: str | None = None,
     status: str | None = None,
     since: datetime | None = None,
@@ -56,7 +57,7 @@ def narrowed(
 
     The time is a half-open range: ``since`` belongs to it, ``until`` does not.
     """
-    exact = {"operation": operation, "trace_id": trace_id, "status": status}
+    exact = {"operation": operation, "trace_id": trace_id, "run": run, "status": status}
     names = {name: stored(text) for name, text in exact.items() if text is not None}
     calls = calls.filter(**names)
     if id is not None:

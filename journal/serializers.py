@@ -46,6 +46,8 @@ class CallsQuery(StatsQuery):
     """The filters of the list of calls."""
 
     trace_id = serializers.CharField(required=False)
+    run = serializers.CharField(required=False)
+    call_id = serializers.UUIDField(required=False)
     status = serializers.ChoiceField(STATUSES, required=False)
     limit = serializers.CharField(
         required=False, help_text=f"1 to {MAX_LIMIT}, default {DEFAULT_LIMIT}."
@@ -92,6 +94,11 @@ class CallSerializer(serializers.ModelSerializer[Call]):
             "latency_ms",
             "usage",
             "score",
+            "cost_micros",
+            "price",
+            "run",
+            "step",
+            "provider_id",
             "error_class",
             "error_detail",
             "cooldown_until",

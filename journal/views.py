@@ -30,6 +30,8 @@ from tenants.roles import CHAT_WRITE, JOURNAL_READ
 from tenants.serializers import validated
 from tenants.serializers_base import StrictSerializer
 
+FILTERS = {"call_id": "id"}
+PAGING = {"limit", "after"}
 STATS_PERIOD = timedelta(days=30)
 
 
@@ -43,7 +45,7 @@ class CallsView(APIView):
         """A page of calls, newest first."""
         query = _query(CallsQuery, request)
         calls = selectors.calls_in_reach(caller_of(request), query.pop("level"))
-        filters = {name: query[name] for name in query if name not in {"limit", "after"}}
+        filters = {FILTERS.get(name, name): query[name] for name in query if name not in PAGING}
         found = selectors.with_score(selectors.narrowed(calls, **filters))
         return Response(page_of(found, request, _represented))
 

@@ -24,6 +24,7 @@ from agents.services.replay import Position, position_of
 from agents.services.tool_calls import run_tool
 from agents.tool_registry import ToolRegistry
 from llmbroker import Broker, Function, Reply, ToolCall
+from llmbroker.attribution import attributed
 from llmbroker.errors import LLMBrokerError, LLMRequestError
 
 MAX_ATTEMPTS = 3
@@ -83,7 +84,9 @@ def _work(position: Position, lease: Lease, broker: Broker, tools: ToolRegistry)
         reserve(lease, step)
         release_connection()
         if step.kind == Step.Kind.MODEL_CALL:
-            record_reply(lease, step, _ask_model(position, broker), position)
+            with attributed(run=str(position.run.id), step=step.number):
+                reply = _ask_model(position, broker)
+            record_reply(lease, step, reply, position)
         else:
             result = run_tool(position.run, position.call_of(step), tools)
             record_result(lease, step, result, position)

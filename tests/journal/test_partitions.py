@@ -80,7 +80,7 @@ def test_partitioning_keeps_rows_in_both_directions(alice, charlie, journaled):
     calls = {journaled(alice).id, journaled(charlie).id}
     execute("ALTER TABLE journal_rating DROP CONSTRAINT rating_of_call_in_scope")
     operation = PartitionByHash("Call", column="scope_id", partitions=16)
-    state = MigrationLoader(connection).project_state(("journal", "0001_calls_and_ratings"))
+    state = MigrationLoader(connection).project_state()
 
     with connection.schema_editor(atomic=False) as editor:
         operation.database_backwards("journal", editor, state, state)
