@@ -5,18 +5,22 @@ keeps the same form. They are sorted by id, so that two writers of the same rows
 deadlock.
 """
 
+import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from enum import Enum
 from operator import itemgetter
 from typing import Any, TypeAlias
+from uuid import UUID
 
 import orjson
 import psycopg
+from django.conf import settings
 
 from journal.connections import is_away
 from journal.models import INSTALLATION, Call
+from journal.moments import moment_of
 from llmbroker.errors import LLMBrokerError
 
 Row: TypeAlias = dict[str, Any]
@@ -58,6 +62,14 @@ WHERE call.id = %s AND call.scope_id = %s AND call.status = 'started'
 """  # noqa: S608
 
 
+# Days may have been added up already (journal.figures): those of late rows are to be again.
+_MARK_STALE = f"""
+INSERT INTO journal_staleday (scope_id, day)
+SELECT DISTINCT scope_id, (ts AT TIME ZONE 'UTC')::date FROM {_GIVEN} AS given ORDER BY 1, 2
+ON CONFLICT (scope_id, day) DO UPDATE SET day = excluded.day
+"""  # noqa: S608 - the update locks the mark, so that nobody takes it before the row is there
+
+
 class Kind(Enum):
     """What a row is to its call."""
 
@@ -82,11 +94,14 @@ def write(connection: psycopg.Connection[Any], records: Sequence[Record]) -> Non
     """Write all, durable together when this returns; intents first."""
     intents = [record.row for record in records if record.kind is Kind.INTENT]
     outcomes = [record.row for record in records if record.kind is Kind.OUTCOME]
-    with connection.transaction() if intents and outcomes else nullcontext():
+    late = [record.row for record in records if _is_late(record.row)]
+    with connection.transaction() if late or (intents and outcomes) else nullcontext():
         if intents:
             _execute(connection, _INSERT_INTENTS, intents)
         if outcomes and not (len(outcomes) == 1 and _close_one(connection, outcomes[0])):
             _execute(connection, _WRITE_OUTCOMES, outcomes)
+        if late:
+            _execute(connection, _MARK_STALE, late)
 
 
 def write_possible(
@@ -109,6 +124,12 @@ def write_possible(
     else:
         return [None] * len(records)
     return [fault for record in records for fault in write_possible(connection, [record])]
+
+
+def _is_late(row: Row) -> bool:
+    """Whether the figures may have passed this row's moment: they lag, and we allow for clocks."""
+    lag = settings.JOURNAL_LOST_AFTER_SECONDS / 2
+    return moment_of(UUID(str(row["id"]))).timestamp() < time.time() - lag
 
 
 def _execute(connection: psycopg.Connection[Any], statement: str, rows: list[Row]) -> None:

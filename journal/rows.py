@@ -1,10 +1,10 @@
 """The engine's Call as a row, and back. Odd values become storable ones: no answer fails here."""
 
-from datetime import UTC, datetime
 from uuid import UUID
 
 from journal import models
 from journal.models import INSTALLATION
+from journal.moments import moment_of
 from journal.text import stored
 from llmbroker.models import USAGE_FIELDS, Call, CallStatus, KeySource, Usage
 
@@ -36,7 +36,7 @@ def row_of(call: Call) -> models.Call:
     row = models.Call(
         id=identity,
         scope_id=scope_id_of(call.scope),
-        ts=call.ts or _time_of(identity),
+        ts=call.ts or moment_of(identity),
         status=(call.status or CallStatus.UNKNOWN).value,
         key_source=call.key_source and call.key_source.value,
         http_status=_figure(call.http_status, LARGEST_STATUS),
@@ -84,10 +84,6 @@ def call_id_of(text: str) -> UUID:
 def scope_id_of(scope: str | None) -> UUID:
     """The scope's id; without a scope, the installation's. ValueError if it is no UUID."""
     return INSTALLATION if scope is None else UUID(scope)
-
-
-def _time_of(identity: UUID) -> datetime:
-    return datetime.fromtimestamp((identity.int >> 80) / 1000, tz=UTC)
 
 
 def _figure(value: int | None, largest: int = LARGEST_FIGURE) -> int | None:

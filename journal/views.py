@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 
 from journal import selectors, services
 from journal.models import Call
+from journal.moments import EPOCH
 from journal.serializers import (
     CallPageSerializer,
     CallSerializer,
@@ -22,7 +23,7 @@ from journal.serializers import (
     StatsQuery,
     StatsSerializer,
 )
-from journal.statistics import statistics_of
+from journal.statistics import Period, statistics_of
 from tenants.caller import caller_of
 from tenants.errors import NotFound
 from tenants.pagination import page_of
@@ -44,7 +45,7 @@ class CallsView(APIView):
     def get(self, request: Request) -> Response:
         """A page of calls, newest first."""
         query = _query(CallsQuery, request)
-        calls = selectors.calls_in_reach(caller_of(request), query.pop("level"))
+        calls = selectors.reach_of(caller_of(request), query.pop("level")).calls()
         filters = {FILTERS.get(name, name): query[name] for name in query if name not in PAGING}
         found = selectors.with_score(selectors.narrowed(calls, **filters))
         return Response(page_of(found, request, _represented))
@@ -59,7 +60,7 @@ class CallView(APIView):
     def get(self, request: Request, call_id: UUID) -> Response:
         """The call, with its newest rating."""
         query = _query(LevelQuery, request)
-        calls = selectors.calls_in_reach(caller_of(request), query["level"])
+        calls = selectors.reach_of(caller_of(request), query["level"]).calls()
         call = selectors.with_score(calls).filter(id=call_id).first()
         if call is None:
             raise NotFound("No such call.")
@@ -87,19 +88,20 @@ class StatsView(APIView):
 
     @extend_schema(parameters=[StatsQuery], responses=StatsSerializer)
     def get(self, request: Request) -> Response:
-        """Calls, errors, tokens and latency, by model and by operation; 30 days unless told."""
+        """Calls, errors, tokens, cost and latency: in all, by model, operation and key, and by
+        day or hour; 30 days unless told."""
         query = _query(StatsQuery, request)
-        level = query.pop("level")
-        until = query.setdefault("until", None)
-        since = query.setdefault("since", _start_of_period(until or timezone.now()))
-        calls = selectors.calls_in_reach(caller_of(request), level)
-        figures = statistics_of(selectors.narrowed(calls, **query))
-        period = {"level": level, "since": since, "until": until}
-        return Response(StatsSerializer({**period, **vars(figures)}).data)
+        level, interval = query.pop("level"), query.pop("interval")
+        until = query.pop("until", None)
+        end = until or timezone.now()
+        period = Period(query.pop("since", None) or _start_of_period(end), end, interval)
+        figures = statistics_of(selectors.reach_of(caller_of(request), level), period, **query)
+        asked = {"level": level, "interval": interval, "since": period.since, "until": until}
+        return Response(StatsSerializer({**asked, **vars(figures)}).data)
 
 
 def _start_of_period(end: datetime) -> datetime:
-    return max(end, selectors.EPOCH + STATS_PERIOD) - STATS_PERIOD
+    return max(end, EPOCH + STATS_PERIOD) - STATS_PERIOD
 
 
 def _query(form: type[StrictSerializer], request: Request) -> dict[str, Any]:

@@ -1,0 +1,12 @@
+"""What the beat schedule has done to the journal in the background. All may run twice at once."""
+
+from celery import shared_task
+from django.utils import timezone
+
+from journal.figures.adding_up import add_up
+
+
+@shared_task(name="journal.add_up", ignore_result=True)
+def add_up_figures() -> None:
+    """Close what was lost, and bring the daily figures up to now."""
+    add_up(now=timezone.now())
