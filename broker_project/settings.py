@@ -122,6 +122,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 }
 # Run by any one process: `celery -A broker_project beat`, or a worker with `-B`.
 CELERY_BEAT_SCHEDULE = {
+    "journal.retention": {"task": "journal.retention", "schedule": 86_400.0},
     "journal.add_up": {"task": "journal.add_up", "schedule": 60.0, "options": {"expires": 60}},
     "reap runs": {"task": "agents.reap_runs", "schedule": 5.0, "options": {"expires": 5}},
 }
@@ -186,6 +187,9 @@ JOURNAL_SPOOL_DIR = env.str("JOURNAL_SPOOL_DIR", default=str(BASE_DIR / ".data" 
 JOURNAL_SPOOL_MAX_BYTES = env.int("JOURNAL_SPOOL_MAX_BYTES", default=64 * 1024 * 1024)
 JOURNAL_SPOOL_MAX_SECONDS = env.float("JOURNAL_SPOOL_MAX_SECONDS", default=300.0)
 # Longer than any call takes: an attempt that is open after it lost its process.
+# Days that calls, and what they said, are kept where a tenant has no rule of its own.
+JOURNAL_METADATA_DAYS = env.int("JOURNAL_METADATA_DAYS", default=None)
+JOURNAL_PAYLOAD_DAYS = env.int("JOURNAL_PAYLOAD_DAYS", default=30)
 JOURNAL_LOST_AFTER_SECONDS = env.float("JOURNAL_LOST_AFTER_SECONDS", default=3600.0)
 
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")

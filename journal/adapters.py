@@ -1,18 +1,25 @@
 """The engine's journal port over PostgreSQL."""
 
 import asyncio
+import logging
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from journal import selectors, services
 from journal.batches import Kind, record_of
 from journal.models import INSTALLATION
 from journal.models import Call as Row
+from journal.payloads import keep_payload, payload_rules
 from journal.process_writer import process_writer
 from journal.rows import call_of, row_of, scope_id_of
+from llmbroker.attribution import attribution
 from llmbroker.models import Call, CallStatus, Rated, check_score
 from tenants.database import in_thread
 from tenants.errors import NotFound
+
+log = logging.getLogger(__name__)
 
 
 class DjangoStore:
@@ -25,6 +32,21 @@ class DjangoStore:
     async def record(self, call: Call) -> None:
         """Write the outcome, once; returns when it is durable."""
         await _written(Kind.OUTCOME, row_of(call))
+
+    async def record_payload(
+        self, call: Call, messages: Sequence[Mapping[str, Any]], answer: Mapping[str, Any]
+    ) -> None:
+        """Keep what was said, where the call or its tenant's rule asks for it."""
+        wanted = attribution().keep_payload
+        if call.scope is None or wanted is False:
+            return
+        try:
+            scope_id, call_id = scope_id_of(call.scope), UUID(call.id)
+            if wanted or await payload_rules.keeps(scope_id):
+                said = {"messages": list(messages), "answer": dict(answer)}
+                await in_thread(keep_payload, scope_id=scope_id, call_id=call_id, said=said)
+        except Exception:
+            log.exception("journal: the payload of call %s could not be kept", call.id)
 
     async def record_quality(self, call_id: str, score: float, *, scope: str | None = None) -> None:
         """Append a rating; KeyError if this scope has no such answered call."""

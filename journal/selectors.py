@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Prefetch, Q, QuerySet
 
-from journal.models import Call, Rating
+from journal.models import Call, Payload, Rating, RetentionPolicy
 from journal.moments import earliest_id, latest_id
 from journal.text import stored
 from llmbroker.models import CallStatus, Rated
@@ -39,6 +40,14 @@ class Reach:
         if self.tenant_id is not None:
             return calls_of_tenant(self.tenant_id)
         return calls_of_installation()
+
+    def payloads(self) -> QuerySet[Payload]:
+        """What was kept of what they said."""
+        if self.scope_id is not None:
+            return Payload.objects.filter(scope_id=self.scope_id)
+        if self.tenant_id is not None:
+            return Payload.objects.filter(tenant_id=self.tenant_id)
+        return Payload.objects.all()
 
 
 def reach_of(caller: Caller, level: str) -> Reach:
@@ -91,6 +100,16 @@ def narrowed(
     if until is not None:
         calls = calls.filter(ts__lt=until, id__lt=latest_id(until))
     return calls
+
+
+def policy_of(tenant_id: UUID) -> RetentionPolicy:
+    """The tenant's own rule of retention, else the installation's."""
+    own = RetentionPolicy.objects.filter(tenant_id=tenant_id).first()
+    return own or RetentionPolicy(
+        tenant_id=tenant_id,
+        metadata_days=settings.JOURNAL_METADATA_DAYS,
+        payload_days=settings.JOURNAL_PAYLOAD_DAYS,
+    )
 
 
 def with_score(calls: QuerySet[Call]) -> QuerySet[Call]:

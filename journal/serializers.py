@@ -67,17 +67,31 @@ class StatsQuery(CallFilters):
         return attrs
 
 
-class CallsQuery(CallFilters):
-    """The filters of the list of calls."""
+class CallFiltersQuery(CallFilters):
+    """The filters of lists of calls."""
 
     trace_id = serializers.CharField(required=False)
     run = serializers.CharField(required=False)
     call_id = serializers.UUIDField(required=False)
     status = serializers.ChoiceField(STATUSES, required=False)
+
+
+class CallsQuery(CallFiltersQuery):
+    """The same, a page at a time."""
+
     limit = serializers.CharField(
         required=False, help_text=f"1 to {MAX_LIMIT}, default {DEFAULT_LIMIT}."
     )
     after = serializers.CharField(required=False, help_text="`next_after` of the page before.")
+
+
+class PayloadSerializer(serializers.Serializer[Any]):
+    """What a call said and was told."""
+
+    object = serializers.CharField(default="payload")
+    call_id = serializers.UUIDField()
+    messages = serializers.ListField(child=serializers.DictField())
+    answer = serializers.DictField()
 
 
 class UsageSerializer(serializers.Serializer[Any]):

@@ -4,9 +4,16 @@ from celery import shared_task
 from django.utils import timezone
 
 from journal.figures.adding_up import add_up
+from journal.retention import apply_retention
 
 
 @shared_task(name="journal.add_up", ignore_result=True)
 def add_up_figures() -> None:
     """Close what was lost, and bring the daily figures up to now."""
     add_up(now=timezone.now())
+
+
+@shared_task(name="journal.retention", ignore_result=True)
+def retention() -> None:
+    """Delete what tenants do not keep any longer."""
+    apply_retention(now=timezone.now())

@@ -18,6 +18,8 @@ class Attribution:
 
     run: str | None = None
     step: int | None = None
+    keep_payload: bool | None = None
+    """Whether to keep what is said; None leaves it to the tenant's own rule."""
 
 
 _NOBODYS = Attribution()
@@ -30,9 +32,18 @@ def attribution() -> Attribution:
 
 
 @contextmanager
-def attributed(*, run: str, step: int | None = None) -> Iterator[None]:
-    """Calls made within belong to ``run`` and ``step``."""
-    token = _current.set(Attribution(run, step))
+def attributed(
+    *, run: str | None = None, step: int | None = None, keep_payload: bool | None = None
+) -> Iterator[None]:
+    """Calls made within belong to ``run`` and ``step``; what is not given stays as it is."""
+    outer = _current.get()
+    token = _current.set(
+        Attribution(
+            outer.run if run is None else run,
+            outer.step if step is None else step,
+            outer.keep_payload if keep_payload is None else keep_payload,
+        )
+    )
     try:
         yield
     finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from llmbroker.errors import KeyUnavailableError
 from llmbroker.models import ApiKey, Call, LLMConfig, Rated
@@ -106,6 +106,17 @@ class RatedStore(Store, Protocol):
 
     async def ratings(self, *, limit: int, scope: str | None) -> list[Rated]:
         """The newest rating of each rated call among the newest ``limit`` calls of ``scope``."""
+        ...
+
+
+@runtime_checkable
+class PayloadStore(Store, Protocol):
+    """Optional: what was said may be kept too, where whoever it belongs to wants that."""
+
+    async def record_payload(
+        self, call: Call, messages: Sequence[Mapping[str, Any]], answer: Mapping[str, Any]
+    ) -> None:
+        """Keep the messages and the answer of an answered call, or decide not to. Never raises."""
         ...
 
 

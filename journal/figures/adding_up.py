@@ -11,12 +11,14 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.utils import timezone
 
 from journal.figures.cells import ADDED, COUNTED, MEASURED, NAMES, SUMS
 from journal.figures.strides import follow, progress
 from journal.figures.sweeping import LOST, sweep
 from journal.models import EVERYBODY, Call, DailyFigures, Progress, StaleDay
 from journal.moments import earliest_id, first_id_at, latest_id
+from journal.retention import kept_since
 from llmbroker.models import CallStatus
 
 NAME = "figures"
@@ -95,8 +97,8 @@ def _add_again(stale: StaleDay) -> None:
     calls = Call.objects.filter(scope_id=stale.scope_id, id__gte=ids[0], id__lt=ids[1])
     calls.filter(status=CallStatus.STARTED.value).update(**LOST)
     tenant_id = calls.values_list("tenant_id", flat=True).first()
-    if tenant_id is None:
-        return
+    if tenant_id is None or start < kept_since(tenant_id, timezone.now()):
+        return  # of a day whose calls are gone in part, the figures stay as they are
     DailyFigures.objects.filter(
         tenant_id=tenant_id, scope_id=stale.scope_id, day=stale.day
     ).delete()

@@ -9,7 +9,7 @@ from django.db import transaction
 from journal.models import Call, Progress
 from journal.moments import moment_of
 
-STRIDE = timedelta(hours=1)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 Work = Callable[[datetime, datetime], None]
 
@@ -41,7 +41,8 @@ def _stride(name: str, work: Work, until: datetime) -> bool:
     done = Progress.objects.select_for_update(skip_locked=True).filter(name=name).first()
     if done is None or done.until >= until:
         return True
-    start, done.until = done.until, min(done.until + STRIDE, until)
+    stride = DAY if until - done.until > DAY else HOUR
+    start, done.until = done.until, min(done.until + stride, until)
     work(start, done.until)
     done.save(update_fields=["until"])
     return done.until >= until

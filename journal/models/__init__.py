@@ -11,6 +11,7 @@ from journal.models.calls import (
     Rating,
 )
 from journal.models.figures import EVERYBODY, DailyFigures, Progress, StaleDay
+from journal.models.retention import Payload, RetentionPolicy
 
 __all__ = [
     "DETAIL_LIMIT",
@@ -22,7 +23,9 @@ __all__ = [
     "URL_LIMIT",
     "Call",
     "DailyFigures",
+    "Payload",
     "Progress",
     "Rating",
+    "RetentionPolicy",
     "StaleDay",
 ]
