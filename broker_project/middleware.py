@@ -5,6 +5,8 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponse
 from uuid_utils.compat import uuid7
 
+from broker_project import logs
+
 
 def request_id(
     get_response: Callable[[HttpRequest], HttpResponse],
@@ -13,7 +15,11 @@ def request_id(
 
     def middleware(request: HttpRequest) -> HttpResponse:
         request.request_id = f"req_{uuid7().hex}"  # type: ignore[attr-defined]
-        response = get_response(request)
+        token = logs.request_id.set(request.request_id)  # type: ignore[attr-defined]
+        try:
+            response = get_response(request)
+        finally:
+            logs.request_id.reset(token)
         response["X-Request-Id"] = request.request_id  # type: ignore[attr-defined]
         return response
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import django_stubs_ext
 from django.core.exceptions import ImproperlyConfigured
-from environs import Env
+from environs import Env, validate
 
 from broker_project.local.services import provide_services
 
@@ -192,11 +192,24 @@ JOURNAL_METADATA_DAYS = env.int("JOURNAL_METADATA_DAYS", default=None)
 JOURNAL_PAYLOAD_DAYS = env.int("JOURNAL_PAYLOAD_DAYS", default=30)
 JOURNAL_LOST_AFTER_SECONDS = env.float("JOURNAL_LOST_AFTER_SECONDS", default=3600.0)
 
+# Prometheus reads /metrics with this token; without one there is no such page.
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
+        "json": {"()": "broker_project.logs.JSONFormatter"},
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": env.str(
+                "LOG_FORMAT", default="line", validate=validate.OneOf(["line", "json"])
+            ),
+        }
+    },
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
 }

@@ -14,6 +14,7 @@ from journal.models import Call as Row
 from journal.payloads import keep_payload, payload_rules
 from journal.process_writer import process_writer
 from journal.rows import call_of, row_of, scope_id_of
+from journal.telemetry import observe
 from llmbroker.attribution import attribution
 from llmbroker.models import Call, CallStatus, Rated, check_score
 from tenants.database import in_thread
@@ -32,6 +33,7 @@ class DjangoStore:
     async def record(self, call: Call) -> None:
         """Write the outcome, once; returns when it is durable."""
         await _written(Kind.OUTCOME, row_of(call))
+        observe(call)
 
     async def record_payload(
         self, call: Call, messages: Sequence[Mapping[str, Any]], answer: Mapping[str, Any]

