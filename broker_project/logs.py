@@ -32,9 +32,8 @@ class JSONFormatter(logging.Formatter):
         }
         if record.exc_info:
             said["exception"] = storable(self.formatException(record.exc_info))
-        return orjson.dumps(
-            {name: value for name, value in said.items() if value is not None}
-        ).decode()
+        known = {name: value for name, value in said.items() if value is not None}
+        return orjson.dumps(known).decode()
 
 
 def _trace_id() -> str | None:

@@ -8,10 +8,11 @@ from contextlib import closing
 import redis
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from journal.connections import connect
+from journal.telemetry import REGISTRY
 
 PATIENCE = 2
 

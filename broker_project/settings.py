@@ -195,6 +195,7 @@ JOURNAL_LOST_AFTER_SECONDS = env.float("JOURNAL_LOST_AFTER_SECONDS", default=360
 # Prometheus reads /metrics with this token; without one there is no such page.
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 
+LOG_FORMAT = env.str("LOG_FORMAT", default="line", validate=validate.OneOf(["line", "json"]))
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
 LOGGING = {
     "version": 1,
@@ -206,9 +207,7 @@ LOGGING = {
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
-            "formatter": env.str(
-                "LOG_FORMAT", default="line", validate=validate.OneOf(["line", "json"])
-            ),
+            "formatter": LOG_FORMAT,
         }
     },
     "root": {"handlers": ["console"], "level": LOG_LEVEL},

@@ -6,14 +6,17 @@ names a tenant: the journal does that, and a metric for each would have no end.
 """
 
 import functools
+import logging
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from prometheus_client import Counter, Histogram
+from prometheus_client import REGISTRY, Counter, Histogram
 
 from llmbroker.models import Call, CallStatus, Usage
+
+__all__ = ["REGISTRY", "attributes_of", "observe"]
 
 SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320)
 
@@ -24,15 +27,20 @@ DURATION = Histogram(
 TOKENS = Counter("llmbroker_tokens", "Tokens, as providers count them.", ["model", "type"])
 COST = Counter("llmbroker_cost_dollars", "Cost in US dollars, where it is known.", ["model"])
 
+log = logging.getLogger(__name__)
+
 PLAIN_ENDS = {CallStatus.OK, CallStatus.SUPERSEDED}
 
 
 def observe(call: Call) -> None:
-    """Tell of an attempt that is over."""
-    _count(call)
-    trace = _opentelemetry()
-    if trace is not None:
-        trace(call)
+    """Tell of an attempt that is over. A watcher's fault is never the call's."""
+    try:
+        _count(call)
+        tell = _opentelemetry()
+        if tell is not None:
+            tell(call)
+    except Exception:
+        log.exception("telemetry of call %s failed", call.id)
 
 
 def _count(call: Call) -> None:

@@ -70,8 +70,7 @@ class TestALogLine:
         assert (line["request_id"], line["run"], line["step"]) == ("req_1", "r1", 2)
 
     def test_tells_what_went_wrong(self):
-        try:
-            raise ValueError("no")
-        except ValueError as error:
-            line = self.line("x", exc_info=(type(error), error, error.__traceback__))
-        assert "ValueError: no" in line["exception"]
+        with pytest.raises(ValueError, match="no number") as caught:
+            int("no number")
+        line = self.line("x", exc_info=(caught.type, caught.value, caught.tb))
+        assert "ValueError: invalid literal" in line["exception"]
