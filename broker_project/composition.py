@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 
+from broker_project.outage import Memory, RememberedRegistry, RememberedSecrets
 from broker_project.shared_health import SharedHealth
 from llmbroker.catalog import pool
 from llmbroker.environment import environment_models
@@ -20,11 +21,12 @@ def broker_arguments() -> dict[str, Any]:
     from tenants.adapters import DjangoRegistry, DjangoSecrets  # noqa: PLC0415
 
     common = [*environment_models(), *pool()]
+    memory = Memory(settings.JOURNAL_SPOOL_MAX_SECONDS)
     return {
         "health": SharedHealth(settings.REDIS_URL),
         "policy": address_policy(),
-        "registry": DjangoRegistry(common),
-        "secrets": DjangoSecrets(),
+        "registry": RememberedRegistry(DjangoRegistry(common), memory),
+        "secrets": RememberedSecrets(DjangoSecrets(), memory),
         "store": DjangoStore(),
         "pricing": price_of,
     }

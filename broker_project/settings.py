@@ -96,7 +96,14 @@ DATABASES = {
         **env.dj_db_url("DATABASE_URL"),
         "CONN_HEALTH_CHECKS": True,
         # Threads of the engine and of the worker share few connections; see docs/decisions.md.
-        "OPTIONS": {"pool": {"min_size": 0, "max_size": env.int("DATABASE_POOL_SIZE", default=20)}},
+        "OPTIONS": {
+            "pool": {
+                "min_size": 0,
+                "max_size": env.int("DATABASE_POOL_SIZE", default=20),
+                # A database that is away must be noticed before callers give up.
+                "timeout": env.float("DATABASE_POOL_TIMEOUT", default=5.0),
+            }
+        },
     }
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
