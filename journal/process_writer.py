@@ -20,8 +20,14 @@ def process_writer() -> GroupWriter:
         max_seconds=settings.JOURNAL_SPOOL_MAX_SECONDS,
     )
     writer = GroupWriter(spool)
-    atexit.register(writer.close)
+    atexit.register(_close, writer, os.getpid())
     return writer
+
+
+def _close(writer: GroupWriter, owner: int) -> None:
+    """A fork inherits this call, but neither the thread nor the right to the connection."""
+    if os.getpid() == owner:
+        writer.close()
 
 
 os.register_at_fork(after_in_child=process_writer.cache_clear)

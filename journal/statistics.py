@@ -58,15 +58,14 @@ class Statistics:
 
 def statistics_of(reach: Reach, period: Period, **filters: str) -> Statistics:
     """The figures of what ``reach`` holds; ``filters`` are an operation and a model."""
-    totals = Cell()
     cells = _cells(reach, period, filters)
-    for cell in cells:
-        totals.add(cell)
+    # Days first: there are few names, and all but the course is added up from those.
+    named = _grouped(cells, lambda cell: cell.names)
     return Statistics(
-        totals,
-        by_model=_grouped(cells, lambda cell: cell.names[:1]),
-        by_operation=_grouped(cells, lambda cell: cell.names[2:3]),
-        by_key=_grouped(cells, lambda cell: cell.names[3:]),
+        totals=next(iter(_grouped(named, lambda _: ())), Cell()),
+        by_model=_grouped(named, lambda cell: cell.names[:1]),
+        by_operation=_grouped(named, lambda cell: cell.names[2:3]),
+        by_key=_grouped(named, lambda cell: cell.names[3:]),
         course=sorted(_grouped(cells, lambda cell: cell.span), key=lambda cell: str(cell.span)),
     )
 

@@ -7,6 +7,8 @@ import json
 from datetime import timedelta
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.db import connections
 from django.test import AsyncClient
 
 from journal.export import COLUMNS, inert
@@ -108,6 +110,8 @@ def test_an_event_loop_serves_it_too(alice, journaled):
     async def read():
         headers = {"Authorization": f"Bearer {alice.token}"}
         answer = await AsyncClient().get("/api/v1/calls.jsonl", headers=headers)
-        return b"".join([piece async for piece in answer.streaming_content])
+        lines = b"".join([piece async for piece in answer.streaming_content])
+        await sync_to_async(connections.close_all)()  # of the view's thread; a server would
+        return lines
 
     assert json.loads(asyncio.run(read()))["id"] == str(call.id)

@@ -54,7 +54,9 @@ def test_every_index_of_the_model_stands_on_every_partition():
     wanted = {index.name for index in Call._meta.indexes} | {"journal_call_pkey"}
     found = ask(
         "SELECT parent.relname, count(*) FROM pg_inherits"
-        " JOIN pg_class parent ON parent.oid = inhparent AND parent.relkind = 'I' GROUP BY 1"
+        " JOIN pg_class parent ON parent.oid = inhparent AND parent.relkind = 'I'"
+        " JOIN pg_index ON indexrelid = parent.oid AND indrelid = 'journal_call'::regclass"
+        " GROUP BY 1"
     )
     assert dict(found) == dict.fromkeys(wanted, len(NAMES))
 
