@@ -60,7 +60,7 @@ def statistics_of(reach: Reach, period: Period, **filters: str) -> Statistics:
     """The figures of what ``reach`` holds; ``filters`` are an operation and a model."""
     cells = _cells(reach, period, filters)
     # Days first: there are few names, and all but the course is added up from those.
-    named = _grouped(cells, lambda cell: cell.names)
+    named = _grouped(cells, _names_within(reach))
     return Statistics(
         totals=next(iter(_grouped(named, lambda _: ())), Cell()),
         by_model=_grouped(named, lambda cell: cell.names[:1]),
@@ -68,6 +68,13 @@ def statistics_of(reach: Reach, period: Period, **filters: str) -> Statistics:
         by_key=_grouped(named, lambda cell: cell.names[3:]),
         course=sorted(_grouped(cells, lambda cell: cell.span), key=lambda cell: str(cell.span)),
     )
+
+
+def _names_within(reach: Reach) -> Callable[[Cell], tuple[str, ...]]:
+    """Of the installation, the single keys are left out: see ``adding_up``."""
+    if reach.tenant_id is not None:
+        return lambda cell: cell.names
+    return lambda cell: (*cell.names[:3], "", *cell.names[4:])
 
 
 def _grouped(cells: Iterable[Cell], key: Callable[[Cell], Any]) -> list[Cell]:

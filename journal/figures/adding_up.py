@@ -25,6 +25,11 @@ NAME = "figures"
 
 KEY = ("tenant_id", "scope_id", "day", *NAMES)
 _NAMES = ", ".join(("day", *NAMES))
+# Keys are told apart within a tenant. Of the installation they would undo all adding up, since
+# most belong to one scope.
+_WITHOUT_KEYS = _NAMES.replace(", key_id", "")
+_KEYS_OR_NONE = _NAMES.replace("key_id", "coalesce(key_id, '')")
+_NO_KEYS = _NAMES.replace("key_id", "''")
 _INTO = f"""
 INSERT INTO journal_dailyfigures AS figures
     ({", ".join(KEY)}, calls, errors, {", ".join(SUMS)}, latencies, failures)
@@ -51,13 +56,13 @@ WITH counted AS (
     GROUP BY GROUPING SETS ({{levels}})
 )
 {_INTO}
-SELECT coalesce(tenant_id, %s), coalesce(scope_id, %s), {_NAMES}, {ADDED}
+SELECT coalesce(tenant_id, %s), coalesce(scope_id, %s), {_KEYS_OR_NONE}, {ADDED}
 FROM counted GROUP BY tenant_id, scope_id, {_NAMES}
 {_ADD}
 """  # noqa: S608 - names of columns, no values
 _SCOPES = f"(tenant_id, scope_id, {_NAMES}, bucket, cause)"
 _TENANTS = f"(tenant_id, {_NAMES}, bucket, cause)"
-_ALL = f"({_NAMES}, bucket, cause)"
+_ALL = f"({_WITHOUT_KEYS}, bucket, cause)"
 
 ADD_STRETCH = _CALLS.format(where="id >= %s AND id < %s", levels=f"{_SCOPES}, {_TENANTS}, {_ALL}")
 ADD_DAY = _CALLS.format(
@@ -65,9 +70,9 @@ ADD_DAY = _CALLS.format(
 )
 ADD_TOTAL = f"""
 {_INTO}
-SELECT %s, %s, {_NAMES}, sum(calls), sum(errors), {", ".join(f"sum({name})" for name in SUMS)},
+SELECT %s, %s, {{names}}, sum(calls), sum(errors), {", ".join(f"sum({name})" for name in SUMS)},
        journal_merged(latencies), journal_merged(failures)
-FROM journal_dailyfigures WHERE day = %s AND {{where}} GROUP BY {_NAMES}
+FROM journal_dailyfigures WHERE day = %s AND {{where}} GROUP BY {_WITHOUT_KEYS}{{keys}}
 """  # noqa: S608
 
 
@@ -110,9 +115,11 @@ def add_totals(tenant_id: UUID, day: date) -> None:
     """Make the day's totals of a tenant, and of the installation, from those below them."""
     totals = DailyFigures.objects.filter(scope_id=EVERYBODY, day=day)
     totals.filter(tenant_id__in=(tenant_id, EVERYBODY)).delete()
-    of_tenant = ADD_TOTAL.format(where="tenant_id = %s AND scope_id <> %s")
+    of_tenant = ADD_TOTAL.format(
+        names=_NAMES, where="tenant_id = %s AND scope_id <> %s", keys=", key_id"
+    )
     _execute(of_tenant, [tenant_id, EVERYBODY, day, tenant_id, EVERYBODY])
-    of_all = ADD_TOTAL.format(where="tenant_id <> %s AND scope_id = %s")
+    of_all = ADD_TOTAL.format(names=_NO_KEYS, where="tenant_id <> %s AND scope_id = %s", keys="")
     _execute(of_all, [EVERYBODY, EVERYBODY, day, EVERYBODY, EVERYBODY])
 
 

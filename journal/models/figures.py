@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from django.db import models
+from django.db.models import Q
 
 from journal.models.calls import NAME_LIMIT
 
@@ -13,7 +14,8 @@ EVERYBODY = UUID(int=2**128 - 1)
 class DailyFigures(models.Model):
     """One day of one scope, model, operation and key; and the same added up (``EVERYBODY``).
 
-    ``''`` stands for none, since a unique index tells nulls apart. A sum is null while no call
+    ``''`` stands for none, since a unique index tells nulls apart; of the installation, single
+    keys are not told. A sum is null while no call
     said a figure. ``latencies`` counts answers by bucket (``journal.figures.cells``),
     ``failures`` failed attempts by cause.
     """
@@ -52,6 +54,11 @@ class DailyFigures(models.Model):
                     "key_source",
                 ],
                 name="one_row_of_figures",
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=["day"], condition=Q(scope_id=EVERYBODY), name="figures_of_tenants"
             ),
         )
 
