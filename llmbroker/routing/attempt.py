@@ -10,6 +10,7 @@ from typing import Any
 
 from uuid_utils import uuid7
 
+from llmbroker.attribution import attribution
 from llmbroker.exchange import Exchange, Source
 from llmbroker.models import Call, CallStatus, Completion
 from llmbroker.routing.call import Ask
@@ -47,6 +48,7 @@ class Attempt:
         self._engine = engine
         self._exchange = Exchange(engine.transport, candidate.config, candidate.key)
         self._ask = ask
+        self._part = attribution()
         self._standing = Standing(engine, candidate, known, claims)
         self._started = engine.clock()
         self._first_token: float | None = None
@@ -121,8 +123,11 @@ class Attempt:
 
     async def _succeed(self, completion: Completion) -> None:
         self._engine.latency_of(self._ask).observe(self.candidate.name, self._seconds)
-        await self._record(self._answered(CallStatus.OK, completion))
+        row = self._answered(CallStatus.OK, completion)
+        await self._record(row)
         await self._standing.answered()
+        if self._engine.payloads is not None:
+            await self._engine.payloads.record_payload(row, self._ask.messages, completion.message)
 
     async def _fail(self, failure: Failure, *, budget_spent: bool) -> None:
         cooled = None
@@ -200,7 +205,17 @@ class Attempt:
             http_status=200,
             usage=completion.usage,
             model_answered=completion.model_answered,
+            provider_id=completion.provider_id,
+            **self._cost(completion),
         )
+
+    def _cost(self, completion: Completion) -> dict[str, Any]:
+        if self._engine.pricing is None or completion.usage is None:
+            return {}
+        price = self._engine.pricing(
+            self.candidate.config, completion.usage, completion.model_answered
+        )
+        return {} if price is None else {"cost_micros": price.micros, "price": price.source}
 
     def _row(self, status: CallStatus, **outcome: Any) -> Call:
         candidate, ask, started = self.candidate, self._ask, self._started
@@ -221,5 +236,7 @@ class Attempt:
             key_source=candidate.key.source if candidate.key.id else None,
             first_token_ms=None if first is None else round((first - started) * 1000),
             streamed=ask.stream,
+            run=self._part.run,
+            step=self._part.step,
             **outcome,
         )
