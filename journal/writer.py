@@ -111,8 +111,7 @@ class GroupWriter:
     def _gather(self) -> tuple[list[Entry], bool]:
         """The next batch, empty after a while of silence, and whether to go on after it."""
         batch: list[Entry] = []
-        patience = self._pace.idle if self._spool.is_empty else self._pace.retry
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + self._patience()
         try:
             while len(batch) < self._pace.batch:
                 entry = self._entries.get(timeout=max(0.0, deadline - time.monotonic()))
@@ -127,6 +126,12 @@ class GroupWriter:
         self._crowded = len(batch) > 1
         return batch, True
 
+    def _patience(self) -> float:
+        """How long to wait for a row: not at all while others can be written back meanwhile."""
+        if self._spool.is_empty:
+            return self._pace.idle
+        return min(self._pace.retry, max(0.0, self._next_attempt - time.monotonic()))
+
     def _write(self, batch: list[Entry]) -> None:
         if not batch and self._spool.is_empty:
             self._disconnect()
@@ -139,7 +144,10 @@ class GroupWriter:
         started = time.monotonic()
         try:
             connection = self._connected()
-            self._spool.replay(lambda records: write_possible(connection, records))
+            self._spool.write_back(lambda records: write_possible(connection, records))
+            if self._spool.has_own:
+                self._to_spool(batch)
+                return
             faults = write_possible(connection, [entry.record for entry in batch])
         except psycopg.Error as error:
             if not is_away(error):

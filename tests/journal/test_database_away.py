@@ -4,6 +4,7 @@ import os
 import tempfile
 import threading
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
@@ -18,7 +19,7 @@ from broker_project.local.postgres import Postgres
 from journal.batches import Kind, Record, record_of
 from journal.connections import SESSION
 from journal.models import INSTALLATION, Call
-from journal.spool import Spool
+from journal.spool import CHUNK, Spool
 from journal.writer import GroupWriter, Pace
 from llmbroker.errors import LLMBrokerError
 
@@ -245,7 +246,7 @@ class TestWhatAKilledProcessLeftBehind:
         spool = Spool(tmp_path / "s", max_bytes=10**6, max_seconds=60)
         spool.append([intent()])
         other = Spool(tmp_path / "s", max_bytes=10**6, max_seconds=60)
-        other.replay(lambda records: pytest.fail("not its rows"))
+        other.write_back(lambda records: pytest.fail("not its rows"))
         assert len(list((tmp_path / "s").iterdir())) == 1
         spool.close()
 
@@ -259,12 +260,48 @@ def test_a_replay_that_breaks_off_is_begun_again(tmp_path):
         raise psycopg.OperationalError("away")
 
     with pytest.raises(psycopg.OperationalError):
-        spool.replay(away)
+        spool.write_back(away)
     spool.append([second])
     replayed = []
-    spool.replay(lambda records: [replayed.append(each.row["id"]) for each in records])
+    spool.write_back(partial(keep, replayed))
     assert replayed == [str(first.row["id"]), str(second.row["id"])]
     assert spool.is_empty
+
+
+def test_a_long_outages_rows_are_written_back_a_little_at_a_time(tmp_path):
+    spool = Spool(tmp_path / "s", max_bytes=10**9, max_seconds=60)
+    rows = [intent() for _ in range(CHUNK + 10)]
+    spool.append(rows)
+    replayed = []
+    spool.write_back(partial(keep, replayed))
+    assert (len(replayed), spool.has_own) == (CHUNK, True)
+    spool.append([last := intent()])
+    spool.write_back(partial(keep, replayed))
+    assert replayed == [str(each.row["id"]) for each in (*rows, last)]
+    assert spool.is_empty
+
+
+def test_what_cannot_be_kept_leaves_no_half_line(tmp_path, monkeypatch):
+    spool = Spool(tmp_path / "s", max_bytes=10**6, max_seconds=60)
+    first, third = intent(), intent()
+    spool.append([first])
+    with monkeypatch.context() as disk:
+        disk.setattr("journal.spool.os.fsync", disk_full)
+        with pytest.raises(OSError, match="full"):
+            spool.append([intent()])
+    spool.append([third])
+    replayed = []
+    spool.write_back(partial(keep, replayed))
+    assert replayed == [str(first.row["id"]), str(third.row["id"])]
+
+
+def disk_full(descriptor):
+    raise OSError("full")
+
+
+def keep(replayed, records):
+    replayed.extend(record.row["id"] for record in records)
+    return [None] * len(records)
 
 
 def test_a_waiting_row_that_the_database_refuses_holds_up_no_other(up, writer, spool, caplog):

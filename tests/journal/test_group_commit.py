@@ -101,9 +101,10 @@ def test_a_caller_that_goes_away_takes_no_row_back(alice, writer):
 
 def test_closing_writes_what_was_handed_in_and_ends_the_thread(alice, writer):
     futures = [writer.submit(record(alice)) for _ in range(30)]
+    thread = writer._thread
     writer.close()
     assert all(future.done() for future in futures)
-    assert "journal-writer" not in {thread.name for thread in threading.enumerate()}
+    assert not thread.is_alive()
 
 
 def test_a_closed_writer_starts_anew(alice, writer):
