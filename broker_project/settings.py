@@ -69,6 +69,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "tenants.middleware.Walls",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -94,11 +95,14 @@ TEMPLATES = [
 DATABASES = {
     "default": {
         **env.dj_db_url("DATABASE_URL"),
+        "ENGINE": "tenants.db_backend",
         "CONN_HEALTH_CHECKS": True,
         # Threads of the engine and of the worker share few connections; see docs/decisions.md.
         "OPTIONS": {"pool": {"min_size": 0, "max_size": env.int("DATABASE_POOL_SIZE", default=20)}},
     }
 }
+# What requests and workers run as, whoever logs in; empty where that role itself logs in.
+DATABASE_ROLE = env.str("DATABASE_ROLE", default="broker_app")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = _required("REDIS_URL", "Redis or Valkey carries Celery; e.g. redis://127.0.0.1:6379/0")

@@ -4,8 +4,6 @@ Rows are appended. A call changes once, from its intent to its outcome, and a tr
 that line (migration 0001); a rating never changes.
 """
 
-from uuid import UUID
-
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -13,8 +11,11 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from llmbroker.models import CallStatus, KeySource
+from tenants.context import INSTALLATION as INSTALLATION_REACH
+from tenants.managers import ScopedManager
+from tenants.walls import Wall
 
-INSTALLATION = UUID(int=0)
+INSTALLATION = INSTALLATION_REACH.tenant_id
 """Scope and tenant of a call that the installation makes for itself."""
 
 NAME_LIMIT = 200
@@ -70,6 +71,9 @@ class Call(models.Model):
     error_detail = models.CharField(max_length=DETAIL_LIMIT, null=True, blank=True)
     cooldown_until = models.DateTimeField(null=True, blank=True)
 
+    wall = Wall(scope="scope_id")
+    objects = ScopedManager["Call"]()
+
     class Meta:
         ordering = ("-id",)
         indexes = (
@@ -124,6 +128,9 @@ class Rating(models.Model):
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
     created_at = models.DateTimeField(default=timezone.now)
+
+    wall = Wall(scope="scope_id")
+    objects = ScopedManager["Rating"]()
 
     class Meta:
         ordering = ("-id",)

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from rest_framework.request import Request
 
+from tenants.context import Reach
 from tenants.errors import NotAuthenticated, PermissionRefused
 from tenants.models import AccessToken, Scope, Tenant
+from tenants.roles import ADMIN
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,11 @@ class Caller:
     user: User | None
     token: AccessToken | None
     permissions: frozenset[str]
+
+    @property
+    def reach(self) -> Reach:
+        """What the database lets the caller touch: an admin's is the whole tenant."""
+        return Reach(self.tenant.pk, None if self.may(ADMIN) else self.scope.pk)
 
     def may(self, permission: str) -> bool:
         """Whether the caller holds ``permission``."""

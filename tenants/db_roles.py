@@ -51,15 +51,16 @@ def ensure_roles(using: str) -> None:
 
 
 def _let_login_take(using: str, role: str) -> None:
-    """Membership that is taken on by SET ROLE only: inherited, it would open the walls."""
+    """Membership to be taken on by SET ROLE. Where the server can say so, it is not inherited.
+
+    Before PostgreSQL 16 it is, by the owner alone, who runs as itself during migrations only.
+    """
     connection = connections[using]
     with connection.cursor() as cursor:
         grant = SQL("GRANT {} TO SESSION_USER").format(Identifier(role))
         if connection.get_database_version() >= (16,):
-            cursor.execute(grant + SQL(" WITH INHERIT FALSE, SET TRUE"))
-        else:
-            cursor.execute(grant)
-            cursor.execute("ALTER ROLE SESSION_USER NOINHERIT")
+            grant += SQL(" WITH INHERIT FALSE, SET TRUE")
+        cursor.execute(grant)
 
 
 def grant_privileges(using: str) -> None:

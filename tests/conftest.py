@@ -7,6 +7,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
+from tenants.context import all_tenants
 from tenants.models import Membership, Scope, Tenant
 from tenants.roles import OF_ROLE
 from tenants.services.people import add_member, create_tenant
@@ -40,6 +41,13 @@ def _member(name, tenant, role):
     token = create_token(scope=scope, name=name, permissions=OF_ROLE[role], created_by=user)
     shared = Scope.objects.get(tenant=tenant, kind=Scope.Kind.SHARED)
     return Person(user, tenant, scope, shared, token.text.reveal())
+
+
+@pytest.fixture(autouse=True)
+def operator():
+    """Tests are the operator's own code; requests, tasks and engine calls of theirs are not."""
+    with all_tenants("tests", routine=True):
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
