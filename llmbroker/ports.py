@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 
 from llmbroker.errors import KeyUnavailableError
 from llmbroker.models import ApiKey, Call, LLMConfig, Rated
+from llmbroker.outgoing import Admission, Outgoing, Spent
 
 
 @runtime_checkable
@@ -115,4 +116,24 @@ class IntentStore(Store, Protocol):
 
     async def begin(self, call: Call) -> None:
         """Write the intent of an attempt (status ``STARTED``); returns when it is durable."""
+        ...
+
+
+@runtime_checkable
+class Gate(Protocol):
+    """Optional: whoever pays may limit what is sent. Every request to a provider passes it."""
+
+    async def admit(self, outgoing: Outgoing) -> Admission | None:
+        """Reserve what the request may cost at its worst, before it leaves; None: no limits.
+
+        Raises LimitExceededError.
+        """
+        ...
+
+    async def settle(self, admission: Admission, spent: Spent) -> None:
+        """Turn the reservation into what the request came to, once it has ended."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close connections, if it has any."""
         ...

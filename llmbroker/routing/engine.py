@@ -12,7 +12,7 @@ from typing import Any
 
 from llmbroker.latency import Latency
 from llmbroker.memory import InMemoryStore
-from llmbroker.ports import IntentStore, KeyWatch, Secrets, Store
+from llmbroker.ports import Gate, IntentStore, KeyWatch, Secrets, Store
 from llmbroker.routing.alarm import Alarm
 from llmbroker.routing.call import Ask
 from llmbroker.routing.corrections import Corrections
@@ -32,6 +32,7 @@ class Engine:
     slots: Slots
     secrets: Secrets
     clock: Callable[[], float] = time.time
+    gate: Gate | None = None
     alarm: Alarm = field(default_factory=Alarm)
     latency: Latency = field(default_factory=Latency)
     first_token: Latency = field(default_factory=Latency)
