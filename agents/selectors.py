@@ -48,6 +48,12 @@ def run_of(caller: Caller, run_id: UUID) -> Run:
     return run
 
 
+def active_runs(tenant: Tenant, scope: Scope | None) -> int:
+    """How many runs of a scope, or of the whole tenant, are not over."""
+    runs = Run.objects.filter(tenant=tenant).exclude(status__in=Run.TERMINAL)
+    return (runs if scope is None else runs.filter(scope=scope)).count()
+
+
 def reach_of_run(run_id: UUID) -> Reach | None:
     """Whose run it is, for the worker that is given nothing but its id."""
     with scope_active(Lookup(f"run:{run_id}")):

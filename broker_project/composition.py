@@ -17,9 +17,12 @@ def broker_arguments() -> dict[str, Any]:
     # Adapters import models, which exist only once Django's apps are loaded.
     from journal.adapters import DjangoStore  # noqa: PLC0415
     from tenants.adapters import DjangoRegistry, DjangoSecrets  # noqa: PLC0415
+    from tenants.limits.gate import LimitGate  # noqa: PLC0415
+    from tenants.limits.rates import Rates  # noqa: PLC0415
 
     common = [*environment_models(), *pool()]
     return {
+        "gate": LimitGate(Rates(settings.REDIS_URL)),
         "health": SharedHealth(settings.REDIS_URL),
         "policy": address_policy(),
         "registry": DjangoRegistry(common),

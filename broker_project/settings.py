@@ -179,6 +179,11 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 BROKER_ALLOW_PRIVATE_ADDRESSES = env.bool("BROKER_ALLOW_PRIVATE_ADDRESSES", default=False)
 BROKER_ALLOWED_ADDRESSES: list[str] = env.list("BROKER_ALLOWED_ADDRESSES", default=[])
 
+# A call that never came back gives up what it had reserved of limits after this long.
+BROKER_RESERVATION_SECONDS = env.int("BROKER_RESERVATION_SECONDS", default=900)
+# What an answer is held to where a limit is in force and the caller has set none.
+BROKER_UNCAPPED_ANSWER_TOKENS = env.int("BROKER_UNCAPPED_ANSWER_TOKENS", default=4096)
+
 # The weather tool's public service (no key needed); tests point it at loopback.
 WEATHER_API_URL = env.str("WEATHER_API_URL", default="https://wttr.in")
 # Dotted paths of modules; the functions in their sequence TOOLS are tools of every tenant.

@@ -26,4 +26,7 @@ def admin_reach(request: HttpRequest) -> Where | None:
         log.info("through all walls: %s", reason)
         return AllTenants(reason)
     run = [each for each in memberships_of(user) if each.role in RUNS_A_TENANT]
-    return Reach(min(run, key=lambda each: each.tenant.slug).tenant_id) if run else None
+    if not run:
+        return None
+    first = min(run, key=lambda each: each.tenant.slug)
+    return Reach(first.tenant_id, actor=f"user {user.pk}")

@@ -40,6 +40,10 @@ class Reach:
 
     tenant_id: UUID
     scope_id: UUID | None = None
+    token_id: UUID | None = field(default=None, compare=False)
+    """The access token that is acted with: its own limits hold as well."""
+    actor: str = field(default="", compare=False)
+    """Who acts, for the audit log."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from tenants.db_backend.base import DatabaseWrapper
 
 ROLES = (APPLICATION, ADMINISTRATION)
 
-NOT_FOR_THE_APPLICATION = ("django_migrations",)
+RIGHTS = {"django_migrations": "SELECT", "tenants_auditentry": "SELECT, INSERT"}
+"""Of tables that the application may not change freely."""
 
 _TABLES = """
 SELECT c.relname FROM pg_class c
@@ -91,8 +92,10 @@ def _tables(using: str, *, partitions: bool) -> list[str]:
 
 
 def _grant(using: str, name: str, roles: object) -> None:
-    rights = SQL("SELECT, INSERT, UPDATE, DELETE")
-    if name in NOT_FOR_THE_APPLICATION:
-        rights = SQL("SELECT")
+    rights = SQL(RIGHTS.get(name, "SELECT, INSERT, UPDATE, DELETE"))
     with connections[using].cursor() as cursor:
         cursor.execute(SQL("GRANT {} ON {} TO {}").format(rights, Identifier(name), roles))
+        if name == "tenants_auditentry":  # for the erasure of a tenant, which a trigger checks
+            cursor.execute(
+                SQL("GRANT DELETE ON {} TO {}").format(Identifier(name), Identifier(ADMINISTRATION))
+            )

@@ -45,6 +45,8 @@ class InReach(Expression):
         where = required()
         if isinstance(where, AllTenants) or not self.columns:
             return "TRUE", ()
+        if self.wall.read_by_whole and where.scope_id is not None:
+            return "FALSE", ()
         tenant, _ = compiler.compile(self.columns[0])
         if len(self.columns) == 1 or where.scope_id is None:
             return f"{tenant} = %s", (where.tenant_id,)

@@ -11,7 +11,16 @@ from django.db.models import Q, QuerySet
 from tenants.caller import Caller
 from tenants.context import Lookup, Reach, current, scope_active
 from tenants.errors import InvalidInput, NotFound
-from tenants.models import AccessToken, Endpoint, Membership, ProviderKey, Scope, Tenant
+from tenants.models import (
+    AccessToken,
+    AuditEntry,
+    Endpoint,
+    Limit,
+    Membership,
+    ProviderKey,
+    Scope,
+    Tenant,
+)
 from tenants.roles import ADMIN
 
 ScopeLike: TypeAlias = User | Scope | UUID | str
@@ -104,6 +113,16 @@ def endpoints_for(scope: Scope) -> QuerySet[Endpoint]:
     return Endpoint.objects.select_related("scope").filter(
         Q(scope__isnull=True) | Q(scope=scope), tenant_id=scope.tenant_id
     )
+
+
+def audit_of(tenant: Tenant) -> QuerySet[AuditEntry]:
+    """What was changed in a tenant, for its admins."""
+    return AuditEntry.objects.filter(tenant_id=tenant.pk)
+
+
+def limits_of_tenant(tenant: Tenant) -> list[Limit]:
+    """All limits of a tenant, its scopes and tokens."""
+    return list(Limit.objects.filter(tenant=tenant).order_by("pk"))
 
 
 @dataclass(frozen=True)

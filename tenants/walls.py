@@ -28,9 +28,10 @@ class Wall:
     """The columns that say whose a row is.
 
     Without ``scope`` the whole tenant shares the table. ``also_read`` is SQL over ``{row}`` and
-    ``{tenant}`` for rows that a scope reads and does not write. A row of a ``parent`` (column,
-    table) is as visible as that. ``lookup`` are SQL expressions over ``{row}`` for the names by
-    which a row may be read before it is known whose it is.
+    ``{tenant}`` for rows that a scope reads and does not write; ``read_by_whole`` rows are read
+    only by who acts for the whole tenant. A row of a ``parent`` (column, table) is as visible
+    as that. ``lookup`` are SQL expressions over ``{row}`` for the names by which a row may be
+    read before it is known whose it is.
     """
 
     tenant: str = "tenant_id"
@@ -39,6 +40,7 @@ class Wall:
     parent: tuple[str, str] | None = None
     lookup: tuple[str, ...] = ()
     append_only: bool = False
+    read_by_whole: bool = False
 
     def policies(self, table: str) -> list[str]:
         """The statements that raise the wall of ``table``."""
@@ -74,6 +76,8 @@ class Wall:
         return f"{tenant} AND ({_WHOLE} OR {table}.{self.scope} = {_SCOPE})"
 
     def _reads(self, table: str) -> str:
+        if self.read_by_whole:
+            return f"{table}.{self.tenant} = {_TENANT} AND {_WHOLE}"
         if self.parent is not None or self.scope is None or not self.also_read:
             return self._writes(table)
         also = self.also_read.format(row=table, tenant=_TENANT)

@@ -24,7 +24,7 @@ from agents.services.replay import Position, position_of
 from agents.services.tool_calls import run_tool
 from agents.tool_registry import ToolRegistry
 from llmbroker import Broker, Function, Reply, ToolCall
-from llmbroker.errors import LLMBrokerError, LLMRequestError
+from llmbroker.errors import LimitExceededError, LLMBrokerError, LLMRequestError
 
 MAX_ATTEMPTS = 3
 """A step that has taken so many workers down with it is not given a further one."""
@@ -68,6 +68,8 @@ def _outcome(run: Run, lease: Lease, broker: Broker, tools: ToolRegistry) -> Out
     except CancelRequestedError:
         return CANCELLED
     except (LLMRequestError, LLMBrokerError) as error:
+        if isinstance(error, LimitExceededError) and error.is_money:
+            return Outcome(Run.Status.INCOMPLETE, incomplete_reason=Run.IncompleteReason.BUDGET)
         return Outcome(Run.Status.FAILED, last_error=failure_of(error))
 
 

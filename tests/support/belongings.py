@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
+from datetime import timedelta
 from uuid import UUID
 
 from django.apps import apps
@@ -11,6 +12,7 @@ from django.utils import timezone
 from agents.models import Agent, Event, PromptFunction, PromptVersion, Run, Step
 from journal.models import Call, Rating
 from tenants.encryption import Secret
+from tenants.models import AuditEntry, Limit, Reservation, Spending
 from tenants.services.endpoints import add_endpoint
 from tenants.services.keys import add_key
 from tenants.services.tokens import create_token
@@ -54,11 +56,20 @@ def belongings_of(person):
         call=call, tenant_id=tenant.pk, scope_id=scope.pk, score=0.5, created_by=person.user
     )
     agent = Agent.objects.create(tenant=tenant, slug="theirs", name="theirs")
-    prompt = PromptFunction.objects.create(tenant=tenant, slug="first-prompt")
+    prompt = PromptFunction.objects.create(tenant=tenant, slug=f"prompt-{tenant.pk.hex[-8:]}")
     version = PromptVersion.objects.create(prompt=prompt, number=1, template="hi")
     run = Run.objects.create(tenant=tenant, scope=scope, agent=agent, messages=[], trace_id="t")
     step = Step.objects.create(run=run, number=1, kind="model_call", status="queued")
     event = Event.objects.create(run=run, sequence_number=1, type="run.queued")
+    limit = Limit.objects.create(tenant=tenant, kind="usd_per_day", value=5)
+    spending = Spending.objects.create(tenant=tenant, limit=limit, period=timezone.now().date())
+    reservation = Reservation.objects.create(
+        tenant=tenant,
+        spending=spending,
+        call_id=call.pk,
+        amount=1,
+        expires_at=timezone.now() + timedelta(hours=1),
+    )
     return Belongings(
         person,
         {
@@ -74,6 +85,10 @@ def belongings_of(person):
             "agent_id": [agent.pk],
             "prompt_id": [prompt.pk],
             "version_id": [version.pk],
+            "limit_id": [limit.pk],
+            "spending_id": [spending.pk],
+            "reservation_id": [reservation.pk],
+            "audit_id": [each.pk for each in AuditEntry.objects.filter(tenant_id=tenant.pk)],
             "slug": [prompt.slug],
             "number": [version.number],
             "run_id": [run.pk],
