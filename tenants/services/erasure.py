@@ -1,7 +1,7 @@
 """Erasing a tenant: first its data keys, so that no backup can be read; then every row.
 
 Tables are found by their walls, so a table that a new app adds is erased without being named.
-Large ones are emptied in batches, each a transaction of its own; the rest goes in one.
+They are emptied in batches, each a transaction of its own, those that refer to others first.
 """
 
 from __future__ import annotations
@@ -38,13 +38,12 @@ def erase_tenant(*, tenant: Tenant) -> dict[str, int]:
     log.warning("erasing tenant %s (%s)", tenant.slug, tenant.pk)
     counted = count_rows(tenant=tenant)
     _destroy_keys(tenant)
+    people = _only_here(tenant)
+    for model in walled_models():
+        _forget_admin_log(model, tenant)
     for model in referring_first():
-        if counted[table_of(model)] > BATCH:
-            _empty_in_batches(model, tenant)
-    with transaction.atomic():
-        people = _only_here(tenant)
-        _delete_rest(tenant)
-        User.objects.filter(pk__in=people).delete()
+        _empty(model, tenant)
+    User.objects.filter(pk__in=people).delete()
     return counted
 
 
@@ -63,43 +62,29 @@ def _only_here(tenant: Tenant) -> list[int]:
     return list(people.exclude(pk__in=elsewhere.values("user")).values_list("pk", flat=True))
 
 
-def _empty_in_batches(model: type[Model], tenant: Tenant) -> None:
-    table = Identifier(table_of(model))
+def _empty(model: type[Model], tenant: Tenant) -> None:
+    table, where = Identifier(table_of(model)), of_tenant(model)
     batch = SQL("DELETE FROM {} WHERE id IN (SELECT id FROM {} WHERE {} LIMIT {}) AND {}").format(
-        table, table, of_tenant(model), Literal(BATCH), of_tenant(model)
+        table, table, where, Literal(BATCH), where
     )
-    while True:
+    deleted = BATCH
+    while deleted == BATCH:
         with transaction.atomic(), connection.cursor() as cursor:
-            _allow(cursor, tenant)
+            # The triggers of append-only tables let this tenant's rows go.
+            cursor.execute("SELECT set_config('app.erased_tenant', %s, true)", [str(tenant.pk)])
             cursor.execute(batch, [tenant.pk, tenant.pk])
-            if cursor.rowcount < BATCH:
-                return
+            deleted = cursor.rowcount
 
 
-def _delete_rest(tenant: Tenant) -> None:
-    with connection.cursor() as cursor:
-        _allow(cursor, tenant)
-        for model in walled_models():
-            _forget_admin_log(cursor, model, tenant)
-        for model in referring_first():
-            delete = SQL("DELETE FROM {} WHERE {}")
-            statement = delete.format(Identifier(table_of(model)), of_tenant(model))
-            cursor.execute(statement, [tenant.pk])
-
-
-def _allow(cursor: Any, tenant: Tenant) -> None:
-    """Tell the triggers of append-only tables which tenant's rows may go."""
-    cursor.execute("SELECT set_config('app.erased_tenant', %s, true)", [str(tenant.pk)])
-
-
-def _forget_admin_log(cursor: Any, model: type[Model], tenant: Tenant) -> None:
+def _forget_admin_log(model: type[Model], tenant: Tenant) -> None:
     """The admin site's own log repeats names of rows."""
     kind = ContentType.objects.get_for_model(model)
     statement = SQL(
         "DELETE FROM django_admin_log WHERE content_type_id = %s"
         " AND object_id IN (SELECT id::text FROM {} WHERE {})"
     ).format(Identifier(table_of(model)), of_tenant(model))
-    cursor.execute(statement, [kind.pk, tenant.pk])
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [kind.pk, tenant.pk])
 
 
 def _count(cursor: Any, model: type[Model], tenant: Tenant) -> int:

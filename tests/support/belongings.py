@@ -9,7 +9,16 @@ from django.apps import apps
 from django.db import connection
 from django.utils import timezone
 
-from agents.models import Agent, Event, PromptFunction, PromptVersion, Run, Step
+from agents.models import (
+    Agent,
+    Event,
+    HttpTool,
+    McpServer,
+    PromptFunction,
+    PromptVersion,
+    Run,
+    Step,
+)
 from journal.models import Call, Rating
 from tenants.encryption import Secret
 from tenants.models import AuditEntry, Limit, Reservation, Spending
@@ -58,6 +67,12 @@ def belongings_of(person):
     agent = Agent.objects.create(tenant=tenant, slug="theirs", name="theirs")
     prompt = PromptFunction.objects.create(tenant=tenant, slug=f"prompt-{tenant.pk.hex[-8:]}")
     version = PromptVersion.objects.create(prompt=prompt, number=1, template="hi")
+    tool = HttpTool.objects.create(
+        tenant=tenant, slug="own-tool", url="https://tools.example.test/", parameters={}
+    )
+    server = McpServer.objects.create(
+        tenant=tenant, plugin="theirs", url="https://mcp.example.test/"
+    )
     run = Run.objects.create(tenant=tenant, scope=scope, agent=agent, messages=[], trace_id="t")
     step = Step.objects.create(run=run, number=1, kind="model_call", status="queued")
     event = Event.objects.create(run=run, sequence_number=1, type="run.queued")
@@ -89,6 +104,8 @@ def belongings_of(person):
             "spending_id": [spending.pk],
             "reservation_id": [reservation.pk],
             "audit_id": [each.pk for each in AuditEntry.objects.filter(tenant_id=tenant.pk)],
+            "tool_id": [tool.pk],
+            "server_id": [server.pk],
             "slug": [prompt.slug],
             "number": [version.number],
             "run_id": [run.pk],
