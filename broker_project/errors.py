@@ -118,6 +118,11 @@ def not_found(request: HttpRequest, exception: Exception) -> JsonResponse:  # no
     return _json(Problem(404, "not_found", "No such page."), request)
 
 
+def too_large(request: HttpRequest) -> JsonResponse:
+    """To a request whose head is larger than any honest one."""
+    return _json(Problem(431, "headers_too_large", "The headers are too large."), request)
+
+
 def server_error(request: HttpRequest) -> JsonResponse:
     """Django's handler500."""
     return _json(Problem(500, "internal_error", "Something went wrong on our side."), request)

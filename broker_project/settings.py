@@ -1,6 +1,7 @@
 """Settings, all from the environment; README lists them. A missing or wrong one fails loudly."""
 
 import warnings
+from datetime import timedelta
 from pathlib import Path
 
 import django_stubs_ext
@@ -52,6 +53,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
+    "axes",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
@@ -63,6 +65,8 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "broker_project.middleware.request_id",
+    "broker_project.middleware.header_limits",
+    "broker_project.middleware.security_headers",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -72,7 +76,33 @@ MIDDLEWARE = [
     "tenants.middleware.Walls",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",  # last: it answers for logins that were throttled
 ]
+
+# Five wrong passwords for one name from one address lock that pair for a quarter of an hour; a
+# name alone is never locked, or anybody could lock its owner out.
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address"]
+AXES_VERBOSE = False
+
+# Served over TLS: all that browsers can be told about it. `manage.py check --deploy` asks for it.
+HTTPS = env.bool("HTTPS", default=False)
+SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+# Set it only where a proxy that we run sets this header itself, and no client can.
+if env.bool("BEHIND_PROXY", default=False):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+X_FRAME_OPTIONS = "DENY"
 
 ROOT_URLCONF = "broker_project.urls"
 ASGI_APPLICATION = "broker_project.asgi.application"
@@ -173,6 +203,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+HEADERS_MAX_COUNT, HEADERS_MAX_BYTES = 100, 32 * 1024
 
 # Addresses that tenants give (endpoints, tools) must be public and https, but for the host names,
 # addresses and networks named here. The demo and `make dev` allow all, to reach a model nearby.
