@@ -46,7 +46,8 @@ def set_up() -> None:
 def own_database() -> Iterator[None]:
     from django.db import connection
 
-    connection.settings_dict["TEST"]["NAME"] = f"{connection.settings_dict['NAME']}_rotation"
+    name = connection.settings_dict["NAME"]
+    connection.settings_dict["TEST"]["NAME"] = f"{name}_{Path(sys.argv[0]).stem}"
     connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
     try:
         yield

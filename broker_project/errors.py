@@ -72,6 +72,7 @@ OTHERS: dict[type[BaseException], tuple[int, str, str | None]] = {
     django_errors.RequestDataTooBig: (413, "body_too_large", "The body is too large."),
     django_errors.BadRequest: (400, "bad_request", UNREADABLE),
     django_errors.SuspiciousOperation: (400, "bad_request", UNREADABLE),
+    llm_errors.LimitExceededError: (429, "limit_exceeded", None),
     llm_errors.NoLLMAvailableError: (503, "no_llm_available", None),
     llm_errors.RateLimitError: (429, "rate_limited", "The provider has no capacity now."),
     llm_errors.AuthError: (502, "provider_key_refused", "The provider refused the key."),

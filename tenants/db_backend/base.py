@@ -89,6 +89,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
             with self._own_transaction(where):
                 yield
 
+    @property
+    def runs_as_owner(self) -> bool:
+        """Whether the running block is ``as_owner``."""
+        return self._owner
+
     @contextmanager
     def as_owner(self) -> Iterator[None]:
         """Run the block as the role that logged in: migrations, and emptying test databases."""

@@ -1,6 +1,7 @@
 """One namespace for tools of all kinds, also when two are made at the same moment."""
 
 import threading
+from contextvars import copy_context
 
 import pytest
 from django.db import connection
@@ -50,7 +51,7 @@ def test_of_tools_that_are_made_at_once_under_one_name_one_is_stored(alice):
             connection.close()
 
     kinds = (make_prompt, make_http_tool, make_mcp_server)
-    threads = [threading.Thread(target=make, args=(work,)) for work in kinds]
+    threads = [threading.Thread(target=copy_context().run, args=(make, work)) for work in kinds]
     for thread in threads:
         thread.start()
     for thread in threads:
