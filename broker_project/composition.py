@@ -6,9 +6,11 @@ from typing import Any
 
 from django.conf import settings
 
+from broker_project.outage import Memory, RememberedRegistry, RememberedSecrets
 from broker_project.shared_health import SharedHealth
 from llmbroker.catalog import pool
 from llmbroker.environment import environment_models
+from llmbroker.prices import price_of
 from tenants.addresses import address_policy
 
 
@@ -17,12 +19,17 @@ def broker_arguments() -> dict[str, Any]:
     # Adapters import models, which exist only once Django's apps are loaded.
     from journal.adapters import DjangoStore  # noqa: PLC0415
     from tenants.adapters import DjangoRegistry, DjangoSecrets  # noqa: PLC0415
+    from tenants.limits.gate import LimitGate  # noqa: PLC0415
+    from tenants.limits.rates import Rates  # noqa: PLC0415
 
     common = [*environment_models(), *pool()]
+    memory = Memory(settings.JOURNAL_SPOOL_MAX_SECONDS)
     return {
+        "gate": LimitGate(Rates(settings.REDIS_URL)),
         "health": SharedHealth(settings.REDIS_URL),
         "policy": address_policy(),
-        "registry": DjangoRegistry(common),
-        "secrets": DjangoSecrets(),
+        "registry": RememberedRegistry(DjangoRegistry(common), memory),
+        "secrets": RememberedSecrets(DjangoSecrets(), memory),
         "store": DjangoStore(),
+        "pricing": price_of,
     }

@@ -18,6 +18,7 @@ from rest_framework.response import Response
 
 from llmbroker import errors as llm_errors
 from tenants import errors as app_errors
+from tenants.limits.headers import limit_headers
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -31,6 +32,7 @@ TYPE_OF_STATUS = {
     403: "permission_error",
     404: "not_found_error",
     409: "conflict_error",
+    402: "insufficient_quota",
     429: "rate_limit_error",
 }
 
@@ -44,6 +46,8 @@ class Problem:
     message: str
     param: str | None = None
     retry_after: float | None = None
+    limit: Mapping[str, str | float | None] | None = None
+    """Of a limit that is reached: which, whose, how large, what is left and when there is more."""
 
     @property
     def type(self) -> str:
@@ -114,6 +118,11 @@ def not_found(request: HttpRequest, exception: Exception) -> JsonResponse:  # no
     return _json(Problem(404, "not_found", "No such page."), request)
 
 
+def too_large(request: HttpRequest) -> JsonResponse:
+    """To a request whose head is larger than any honest one."""
+    return _json(Problem(431, "headers_too_large", "The headers are too large."), request)
+
+
 def server_error(request: HttpRequest) -> JsonResponse:
     """Django's handler500."""
     return _json(Problem(500, "internal_error", "Something went wrong on our side."), request)
@@ -126,23 +135,43 @@ def problem_of(exc: BaseException) -> Problem | None:
         return Problem(status, exc.code, exc.message, exc.param)
     if isinstance(exc, rest_errors.APIException):
         return _rest_problem(exc)
+    if isinstance(exc, llm_errors.LimitExceededError):
+        return _limit_problem(exc)
     if entry := _nearest(OTHERS, exc):
         status, code, text = entry
         return Problem(status, code, text or str(exc), retry_after=_retry_after(exc))
     return None
 
 
-def body_of(problem: Problem, request: object) -> dict[str, dict[str, str | None]]:
+def body_of(problem: Problem, request: object) -> dict[str, dict[str, Any]]:
     """The JSON of an error answer."""
-    return {
-        "error": {
-            "type": problem.type,
-            "code": problem.code,
-            "message": _printable(problem.message),
-            "param": problem.param and _printable(problem.param),
-            "request_id": _request_id(request),
-        }
+    error: dict[str, Any] = {
+        "type": problem.type,
+        "code": problem.code,
+        "message": _printable(problem.message),
+        "param": problem.param and _printable(problem.param),
+        "request_id": _request_id(request),
     }
+    if problem.limit is not None:
+        error["limit"] = dict(problem.limit)
+    return {"error": error}
+
+
+def _limit_problem(exc: llm_errors.LimitExceededError) -> Problem:
+    """402 where money has run out, 429 where time mends it."""
+    return Problem(
+        402 if exc.is_money else 429,
+        "budget_exceeded" if exc.is_money else "limit_exceeded",
+        str(exc),
+        retry_after=exc.reset_after,
+        limit={
+            "name": exc.name,
+            "of": exc.of,
+            "limit": exc.limit,
+            "remaining": exc.remaining,
+            "reset_after": exc.reset_after,
+        },
+    )
 
 
 def _rest_problem(exc: rest_errors.APIException) -> Problem:
@@ -182,7 +211,9 @@ def _retry_after(exc: BaseException) -> float | None:
 
 
 def _headers(problem: Problem) -> dict[str, str]:
-    headers = {}
+    headers: dict[str, str] = {}
+    if problem.limit is not None:
+        headers |= limit_headers(problem.limit)
     if problem.retry_after is not None:
         headers["Retry-After"] = str(max(1, math.ceil(problem.retry_after)))
     if problem.status == 401:

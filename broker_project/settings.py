@@ -1,11 +1,12 @@
 """Settings, all from the environment; README lists them. A missing or wrong one fails loudly."""
 
 import warnings
+from datetime import timedelta
 from pathlib import Path
 
 import django_stubs_ext
 from django.core.exceptions import ImproperlyConfigured
-from environs import Env
+from environs import Env, validate
 
 from broker_project.local.services import provide_services
 
@@ -52,6 +53,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
+    "axes",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
@@ -63,15 +65,44 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "broker_project.middleware.request_id",
+    "broker_project.middleware.header_limits",
+    "broker_project.middleware.security_headers",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "tenants.middleware.Walls",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",  # last: it answers for logins that were throttled
 ]
+
+# Five wrong passwords for one name from one address lock that pair for a quarter of an hour; a
+# name alone is never locked, or anybody could lock its owner out.
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address"]
+AXES_VERBOSE = False
+
+# Served over TLS: all that browsers can be told about it. `manage.py check --deploy` asks for it.
+HTTPS = env.bool("HTTPS", default=False)
+SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+# Set it only where a proxy that we run sets this header itself, and no client can.
+if env.bool("BEHIND_PROXY", default=False):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+X_FRAME_OPTIONS = "DENY"
 
 ROOT_URLCONF = "broker_project.urls"
 ASGI_APPLICATION = "broker_project.asgi.application"
@@ -94,11 +125,21 @@ TEMPLATES = [
 DATABASES = {
     "default": {
         **env.dj_db_url("DATABASE_URL"),
+        "ENGINE": "tenants.db_backend",
         "CONN_HEALTH_CHECKS": True,
         # Threads of the engine and of the worker share few connections; see docs/decisions.md.
-        "OPTIONS": {"pool": {"min_size": 0, "max_size": env.int("DATABASE_POOL_SIZE", default=20)}},
+        "OPTIONS": {
+            "pool": {
+                "min_size": 0,
+                "max_size": env.int("DATABASE_POOL_SIZE", default=20),
+                # A database that is away must be noticed before callers give up.
+                "timeout": env.float("DATABASE_POOL_TIMEOUT", default=5.0),
+            }
+        },
     }
 }
+# What requests and workers run as, whoever logs in; empty where that role itself logs in.
+DATABASE_ROLE = env.str("DATABASE_ROLE", default="broker_app")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = _required("REDIS_URL", "Redis or Valkey carries Celery; e.g. redis://127.0.0.1:6379/0")
@@ -122,6 +163,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 }
 # Run by any one process: `celery -A broker_project beat`, or a worker with `-B`.
 CELERY_BEAT_SCHEDULE = {
+    "journal.retention": {"task": "journal.retention", "schedule": 86_400.0},
+    "journal.add_up": {"task": "journal.add_up", "schedule": 60.0, "options": {"expires": 60}},
     "reap runs": {"task": "agents.reap_runs", "schedule": 5.0, "options": {"expires": 5}},
 }
 
@@ -169,22 +212,50 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+HEADERS_MAX_COUNT, HEADERS_MAX_BYTES = 100, 32 * 1024
 
 # Addresses that tenants give (endpoints, tools) must be public and https, but for the host names,
 # addresses and networks named here. The demo and `make dev` allow all, to reach a model nearby.
 BROKER_ALLOW_PRIVATE_ADDRESSES = env.bool("BROKER_ALLOW_PRIVATE_ADDRESSES", default=False)
 BROKER_ALLOWED_ADDRESSES: list[str] = env.list("BROKER_ALLOWED_ADDRESSES", default=[])
 
+# A call that never came back gives up what it had reserved of limits after this long.
+BROKER_RESERVATION_SECONDS = env.int("BROKER_RESERVATION_SECONDS", default=900)
+# What an answer is held to where a limit is in force and the caller has set none.
+BROKER_UNCAPPED_ANSWER_TOKENS = env.int("BROKER_UNCAPPED_ANSWER_TOKENS", default=4096)
+
 # The weather tool's public service (no key needed); tests point it at loopback.
 WEATHER_API_URL = env.str("WEATHER_API_URL", default="https://wttr.in")
 # Dotted paths of modules; the functions in their sequence TOOLS are tools of every tenant.
 AGENT_PLUGINS = env.list("AGENT_PLUGINS", default=["agents.native_tools"])
 
+# Where rows of the journal wait while the database is away, and how far new calls go on then.
+JOURNAL_SPOOL_DIR = env.str("JOURNAL_SPOOL_DIR", default=str(BASE_DIR / ".data" / "spool"))
+JOURNAL_SPOOL_MAX_BYTES = env.int("JOURNAL_SPOOL_MAX_BYTES", default=64 * 1024 * 1024)
+JOURNAL_SPOOL_MAX_SECONDS = env.float("JOURNAL_SPOOL_MAX_SECONDS", default=300.0)
+# Longer than any call takes: an attempt that is open after it lost its process.
+# Days that calls, and what they said, are kept where a tenant has no rule of its own.
+JOURNAL_METADATA_DAYS = env.int("JOURNAL_METADATA_DAYS", default=None)
+JOURNAL_PAYLOAD_DAYS = env.int("JOURNAL_PAYLOAD_DAYS", default=30)
+JOURNAL_LOST_AFTER_SECONDS = env.float("JOURNAL_LOST_AFTER_SECONDS", default=3600.0)
+
+# Prometheus reads /metrics with this token; without one there is no such page.
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+
+LOG_FORMAT = env.str("LOG_FORMAT", default="line", validate=validate.OneOf(["line", "json"]))
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
+        "json": {"()": "broker_project.logs.JSONFormatter"},
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": LOG_FORMAT,
+        }
+    },
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
 }

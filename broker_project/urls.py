@@ -5,8 +5,13 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
+from broker_project import probes
+
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="api-docs")),
+    path("healthz", probes.healthz),
+    path("readyz", probes.readyz),
+    path("metrics", probes.metrics),
     path("admin/", admin.site.urls),
     path("api/v1/", include("tenants.urls")),
     path("api/v1/", include("journal.urls")),

@@ -1,21 +1,31 @@
 """The journal in the admin: read only, and no page counts or sorts the table."""
 
 from collections.abc import Iterable
+from datetime import timedelta
 from urllib.parse import quote
 from uuid import UUID
 
+from django import forms
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
 from django.db.models.expressions import Combinable
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import URLPattern, path
+from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin, TabularInline  # type: ignore[import-untyped]
 
-from journal.models import Call, Rating
-from tenants.models import Scope
+from journal.charts import Bar, bars
+from journal.models import Call, Rating, RetentionPolicy
+from journal.selectors import Reach
+from journal.statistics import Period, Statistics, statistics_of
+from tenants.models import Scope, Tenant
 
 LAST_PAGE = 200
 
@@ -69,6 +79,37 @@ class RatingInline(ReadOnly, TabularInline):  # type: ignore[misc]
     extra = 0
 
 
+class FiguresForm(forms.Form):
+    """Whose figures, and of how many days."""
+
+    days = forms.TypedChoiceField(
+        choices=[(1, "1 day"), (7, "7 days"), (30, "30 days"), (90, "90 days")], coerce=int
+    )
+    tenant = forms.ModelChoiceField(
+        Tenant.objects.order_by("slug"), required=False, empty_label="everybody"
+    )
+
+
+def charts_of(found: Statistics) -> list[SafeString]:
+    """The course of calls with their failures, of cost, and of latency."""
+    course = [(f"{cell.span:%Y-%m-%d}", cell) for cell in found.course]
+    cost = [Bar(day, (cell.sums["cost_micros"] or 0) / 1_000_000) for day, cell in course]
+    slow = [Bar(day, cell.latency(0.95) or 0) for day, cell in course]
+    return [
+        bars("Calls by day; failed ones in red", [Bar(d, c.calls, c.errors) for d, c in course]),
+        bars("Cost by day, $", cost),
+        bars("Latency by day, 95th percentile, ms", slow),
+    ]
+
+
+@admin.register(RetentionPolicy)
+class RetentionPolicyAdmin(ModelAdmin):  # type: ignore[misc]
+    """How long tenants keep what."""
+
+    list_display = ("tenant_id", "metadata_days", "keep_payloads", "payload_days")
+    show_full_result_count = False
+
+
 @admin.register(Call)
 class CallAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
     """Every scope's calls, newest first."""
@@ -83,6 +124,7 @@ class CallAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         "key_source",
         "latency_ms",
         "total_tokens",
+        "cost",
     )
     # Filters with fixed choices: one on a text column would look up its distinct values.
     list_filter = ("status", "key_source", "streamed")
@@ -95,6 +137,33 @@ class CallAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
     search_fields = ("id",)
     search_help_text = "The id of a call, a scope or a tenant; after it, if you like, a trace."
     inlines = (RatingInline,)
+
+    def get_urls(self) -> list[URLPattern]:
+        """With the page of figures, before the pages of single calls."""
+        page = self.admin_site.admin_view(self.figures)
+        return [path("figures/", page, name="journal_figures"), *super().get_urls()]
+
+    def figures(self, request: HttpRequest) -> HttpResponse:
+        """Calls, cost and latency of the last days, of everybody or of one tenant."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        form = FiguresForm({"days": 30, **request.GET.dict()})
+        if not form.is_valid():
+            form = FiguresForm({"days": 30})
+            form.full_clean()
+        tenant, days = form.cleaned_data["tenant"], form.cleaned_data["days"]
+        until = timezone.now()
+        reach = Reach(None if tenant is None else tenant.id)
+        found = statistics_of(reach, Period(until - timedelta(days=days), until))
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Figures",
+            "form": form,
+            "found": found,
+            "charts": charts_of(found),
+            "failures": found.totals.failures.most_common(),
+        }
+        return render(request, "admin/journal/figures.html", context)
 
     def get_changelist(self, *_: object, **__: object) -> type[ChangeList]:
         return CallList
@@ -126,6 +195,11 @@ class CallAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         """The tenant and the scope, which may be gone since."""
         scope: Scope | None = vars(call)["scope"]
         return f"{scope.tenant}: {scope.name}" if scope else str(call.scope_id)
+
+    @admin.display(description="cost, $")
+    def cost(self, call: Call) -> str:
+        """In dollars."""
+        return "" if call.cost_micros is None else f"{call.cost_micros / 1_000_000:.6f}"
 
     @admin.display(description="trace")
     def trace(self, call: Call) -> str:

@@ -1,15 +1,16 @@
 """The engine's Call as a row, and back. Odd values become storable ones: no answer fails here."""
 
-from datetime import UTC, datetime
 from uuid import UUID
 
 from journal import models
 from journal.models import INSTALLATION
+from journal.moments import moment_of
 from journal.text import stored
 from llmbroker.models import USAGE_FIELDS, Call, CallStatus, KeySource, Usage
 
 LARGEST_FIGURE = 2**31 - 1
 LARGEST_STATUS = 999
+LARGEST_COST = 2**63 - 1
 
 TEXT_LIMITS = {
     "operation": models.NAME_LIMIT,
@@ -21,6 +22,9 @@ TEXT_LIMITS = {
     "key_id": models.NAME_LIMIT,
     "error_class": models.NAME_LIMIT,
     "error_detail": models.DETAIL_LIMIT,
+    "provider_id": models.NAME_LIMIT,
+    "run": models.NAME_LIMIT,
+    "price": models.NAME_LIMIT,
 }
 AS_IT_IS = ("cooldown_until", "streamed")
 
@@ -32,12 +36,14 @@ def row_of(call: Call) -> models.Call:
     row = models.Call(
         id=identity,
         scope_id=scope_id_of(call.scope),
-        ts=call.ts or _time_of(identity),
+        ts=call.ts or moment_of(identity),
         status=(call.status or CallStatus.UNKNOWN).value,
         key_source=call.key_source and call.key_source.value,
         http_status=_figure(call.http_status, LARGEST_STATUS),
         latency_ms=_figure(call.latency_ms),
         first_token_ms=_figure(call.first_token_ms),
+        step=_figure(call.step),
+        cost_micros=_figure(call.cost_micros, LARGEST_COST),
         **{name: _figure(getattr(usage, name)) for name in USAGE_FIELDS},
         **{name: getattr(call, name) for name in AS_IT_IS},
     )
@@ -61,6 +67,8 @@ def call_of(row: models.Call) -> Call:
         http_status=row.http_status,
         latency_ms=row.latency_ms,
         first_token_ms=row.first_token_ms,
+        step=row.step,
+        cost_micros=row.cost_micros,
         **{name: getattr(row, name) for name in (*TEXT_LIMITS, *AS_IT_IS)},
     )
 
@@ -76,10 +84,6 @@ def call_id_of(text: str) -> UUID:
 def scope_id_of(scope: str | None) -> UUID:
     """The scope's id; without a scope, the installation's. ValueError if it is no UUID."""
     return INSTALLATION if scope is None else UUID(scope)
-
-
-def _time_of(identity: UUID) -> datetime:
-    return datetime.fromtimestamp((identity.int >> 80) / 1000, tz=UTC)
 
 
 def _figure(value: int | None, largest: int = LARGEST_FIGURE) -> int | None:

@@ -1,23 +1,20 @@
 """What the journal holds, by scope or by tenant."""
 
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Prefetch, Q, QuerySet, Subquery
-from django.db.models.expressions import Combinable
+from django.conf import settings
+from django.db.models import Prefetch, Q, QuerySet
 
-from journal.models import INSTALLATION, Call, Rating
+from journal.models import Call, Payload, Rating, RetentionPolicy
+from journal.moments import earliest_id, latest_id
 from journal.text import stored
 from llmbroker.models import CallStatus, Rated
 from tenants.caller import Caller
-from tenants.models import Scope
+from tenants.context import enter_all_tenants
+from tenants.errors import PermissionRefused
 from tenants.roles import ADMIN
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-LAST_MILLISECOND = 2**48 - 1
-
-# How far the clock that made an id may lie from the ``ts`` beside it, in milliseconds.
-CLOCK_MARGIN = 60 * 60 * 1000
 
 
 def calls_of_scope(scope_id: UUID) -> QuerySet[Call]:
@@ -30,12 +27,46 @@ def calls_of_tenant(tenant_id: UUID) -> QuerySet[Call]:
     return Call.objects.filter(tenant_id=tenant_id)
 
 
-def calls_in_reach(caller: Caller, level: str) -> QuerySet[Call]:
-    """The calls that a caller may read: of the own scope, or at level ``tenant`` of them all."""
-    if level != "tenant":
-        return calls_of_scope(caller.scope.id)
-    caller.require(ADMIN, "Only an admin of the tenant reads what all its scopes called.")
-    return calls_of_tenant(caller.tenant.id)
+@dataclass(frozen=True)
+class Reach:
+    """Whose calls: of a scope; without one, of the whole tenant; with neither, everybody's."""
+
+    tenant_id: UUID | None = None
+    scope_id: UUID | None = None
+
+    def calls(self) -> QuerySet[Call]:
+        """The calls within."""
+        if self.scope_id is not None:
+            return calls_of_scope(self.scope_id)
+        if self.tenant_id is not None:
+            return calls_of_tenant(self.tenant_id)
+        return calls_of_installation()
+
+    def payloads(self) -> QuerySet[Payload]:
+        """What was kept of what they said."""
+        if self.scope_id is not None:
+            return Payload.objects.filter(scope_id=self.scope_id)
+        if self.tenant_id is not None:
+            return Payload.objects.filter(tenant_id=self.tenant_id)
+        return Payload.objects.all()
+
+
+def reach_of(caller: Caller, level: str) -> Reach:
+    """What a caller may read: the own scope, as an admin the tenant, as the operator all."""
+    if level == "installation":
+        _require_operator(caller)
+        enter_all_tenants(f"the journal of the installation, for {caller.reach.actor}")
+        return Reach()
+    if level == "tenant":
+        caller.require(ADMIN, "Only an admin of the tenant reads what all its scopes called.")
+        return Reach(caller.tenant.id)
+    return Reach(caller.tenant.id, caller.scope.id)
+
+
+def _require_operator(caller: Caller) -> None:
+    """A token belongs to one tenant, whoever made it: only a person's session will do."""
+    if caller.token is not None or caller.user is None or not caller.user.is_superuser:
+        raise PermissionRefused("Only the operator, signed in, reads what all tenants called.")
 
 
 def calls_of_installation() -> QuerySet[Call]:
@@ -49,6 +80,7 @@ def narrowed(
     id: UUID | None = None,  # noqa: A002 - the column's name
     operation: str | None = None,
     trace_id: str | None = None,
+    run: str | None = None,
     model: str | None = None,
     status: str | None = None,
     since: datetime | None = None,
@@ -58,7 +90,7 @@ def narrowed(
 
     The time is a half-open range: ``since`` belongs to it, ``until`` does not.
     """
-    exact = {"operation": operation, "trace_id": trace_id, "status": status}
+    exact = {"operation": operation, "trace_id": trace_id, "run": run, "status": status}
     names = {name: stored(text) for name, text in exact.items() if text is not None}
     calls = calls.filter(**names)
     if id is not None:
@@ -66,10 +98,20 @@ def narrowed(
     if model is not None:
         calls = calls.filter(Q(llm_name=stored(model)) | Q(model=stored(model)))
     if since is not None:
-        calls = calls.filter(ts__gte=since, id__gte=_id_at(since, -CLOCK_MARGIN))
+        calls = calls.filter(ts__gte=since, id__gte=earliest_id(since))
     if until is not None:
-        calls = calls.filter(ts__lt=until, id__lt=_id_at(until, CLOCK_MARGIN))
+        calls = calls.filter(ts__lt=until, id__lt=latest_id(until))
     return calls
+
+
+def policy_of(tenant_id: UUID) -> RetentionPolicy:
+    """The tenant's own rule of retention, else the installation's."""
+    own = RetentionPolicy.objects.filter(tenant_id=tenant_id).first()
+    return own or RetentionPolicy(
+        tenant_id=tenant_id,
+        metadata_days=settings.JOURNAL_METADATA_DAYS,
+        payload_days=settings.JOURNAL_PAYLOAD_DAYS,
+    )
 
 
 def with_score(calls: QuerySet[Call]) -> QuerySet[Call]:
@@ -96,16 +138,3 @@ def ratings_of_scope(scope_id: UUID, *, newest: int) -> list[Rated]:
 def answered(calls: QuerySet[Call]) -> QuerySet[Call]:
     """The calls that brought an answer: those that can be rated."""
     return calls.filter(status=CallStatus.OK.value)
-
-
-def tenant_of_scope(scope_id: UUID) -> UUID | Combinable:
-    """For an INSERT: the scope's tenant, looked up as the row is written; NULL if it is gone."""
-    if scope_id == INSTALLATION:
-        return INSTALLATION
-    return Subquery(Scope.objects.filter(id=scope_id).values("tenant_id"))
-
-
-def _id_at(moment: datetime, margin: int) -> UUID:
-    """No UUIDv7 made ``margin`` milliseconds after ``moment``, or later, is smaller than this."""
-    milliseconds = (moment - EPOCH) // timedelta(milliseconds=1) + margin
-    return UUID(int=min(max(milliseconds, 0), LAST_MILLISECOND) << 80)

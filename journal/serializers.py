@@ -1,13 +1,17 @@
 """What the journal's routes read and write."""
 
-from datetime import UTC
+from datetime import UTC, timedelta
 from typing import Any
 
+from django.utils import timezone
 from rest_framework import serializers
 
+from journal.figures.cells import Cell
 from journal.models import STATUSES, Call, Rating
 from tenants.pagination import DEFAULT_LIMIT, MAX_LIMIT
 from tenants.serializers_base import StrictSerializer
+
+HOURS_WITHIN = timedelta(days=7)
 
 
 class MomentField(serializers.DateTimeField):
@@ -21,11 +25,13 @@ class LevelQuery(StrictSerializer):
     """Whose calls."""
 
     level = serializers.ChoiceField(
-        ["scope", "tenant"], default="scope", help_text="`tenant` needs the permission `admin`."
+        ["scope", "tenant", "installation"],
+        default="scope",
+        help_text="`tenant` needs the permission `admin`; `installation` is the operator's.",
     )
 
 
-class StatsQuery(LevelQuery):
+class CallFilters(LevelQuery):
     """Which calls; the time is a half-open range."""
 
     since = MomentField(required=False, help_text="The first moment; UTC unless it has an offset.")
@@ -42,15 +48,50 @@ class StatsQuery(LevelQuery):
         return attrs
 
 
-class CallsQuery(StatsQuery):
-    """The filters of the list of calls."""
+class StatsQuery(CallFilters):
+    """The filters of statistics, and what their course is told in."""
+
+    interval = serializers.ChoiceField(
+        ["day", "hour"], default="day", help_text="`hour` is for a week at most."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse more hours than anybody reads."""
+        attrs = super().validate(attrs)
+        if attrs["interval"] == "hour":
+            until = attrs.get("until") or timezone.now()
+            if "since" not in attrs or until - attrs["since"] > HOURS_WITHIN:
+                raise serializers.ValidationError(
+                    {"interval": "Hours are told of a week at most: give since and until."}
+                )
+        return attrs
+
+
+class CallFiltersQuery(CallFilters):
+    """The filters of lists of calls."""
 
     trace_id = serializers.CharField(required=False)
+    run = serializers.CharField(required=False)
+    call_id = serializers.UUIDField(required=False)
     status = serializers.ChoiceField(STATUSES, required=False)
+
+
+class CallsQuery(CallFiltersQuery):
+    """The same, a page at a time."""
+
     limit = serializers.CharField(
         required=False, help_text=f"1 to {MAX_LIMIT}, default {DEFAULT_LIMIT}."
     )
     after = serializers.CharField(required=False, help_text="`next_after` of the page before.")
+
+
+class PayloadSerializer(serializers.Serializer[Any]):
+    """What a call said and was told."""
+
+    object = serializers.CharField(default="payload")
+    call_id = serializers.UUIDField()
+    messages = serializers.ListField(child=serializers.DictField())
+    answer = serializers.DictField()
 
 
 class UsageSerializer(serializers.Serializer[Any]):
@@ -92,6 +133,11 @@ class CallSerializer(serializers.ModelSerializer[Call]):
             "latency_ms",
             "usage",
             "score",
+            "cost_micros",
+            "price",
+            "run",
+            "step",
+            "provider_id",
             "error_class",
             "error_detail",
             "cooldown_until",
@@ -146,13 +192,42 @@ class RatingSerializer(serializers.ModelSerializer[Rating]):
         read_only_fields = fields
 
 
-class FiguresSerializer(UsageSerializer):
-    """Counts, sums of tokens where any call says them, and the latency of answers."""
+class FailureSerializer(serializers.Serializer[Any]):
+    """Failed attempts of one cause: the class of the error, else the status."""
+
+    cause = serializers.CharField()
+    calls = serializers.IntegerField()
+
+
+class FiguresSerializer(serializers.Serializer[Cell]):
+    """Counts, sums of tokens and cost where any call says them, and the latency of answers."""
 
     calls = serializers.IntegerField()
     errors = serializers.IntegerField()  # type: ignore[assignment]  # DRF moves it off the class
-    latency_p50_ms = serializers.FloatField(allow_null=True)
-    latency_p95_ms = serializers.FloatField(allow_null=True)
+    prompt_tokens = serializers.IntegerField(allow_null=True)
+    completion_tokens = serializers.IntegerField(allow_null=True)
+    total_tokens = serializers.IntegerField(allow_null=True)
+    cached_tokens = serializers.IntegerField(allow_null=True)
+    reasoning_tokens = serializers.IntegerField(allow_null=True)
+    cost_micros = serializers.IntegerField(
+        allow_null=True, help_text="Millionths of a US dollar, where the price is known."
+    )
+    latency_p50_ms = serializers.FloatField(allow_null=True, help_text="Within 5 %.")
+    latency_p95_ms = serializers.FloatField(allow_null=True, help_text="Within 5 %.")
+    failures = FailureSerializer(many=True)
+
+    def to_representation(self, instance: Cell) -> dict[str, Any]:
+        """The figures of a cell."""
+        return {
+            "calls": instance.calls,
+            "errors": instance.errors,
+            **instance.sums,
+            "latency_p50_ms": instance.latency(0.5),
+            "latency_p95_ms": instance.latency(0.95),
+            "failures": [
+                {"cause": cause, "calls": calls} for cause, calls in instance.failures.most_common()
+            ],
+        }
 
 
 class ModelFiguresSerializer(FiguresSerializer):
@@ -160,11 +235,42 @@ class ModelFiguresSerializer(FiguresSerializer):
 
     llm_name = serializers.CharField()
 
+    def to_representation(self, instance: Cell) -> dict[str, Any]:
+        """With its name."""
+        return {"llm_name": instance.names[0], **super().to_representation(instance)}
+
 
 class OperationFiguresSerializer(FiguresSerializer):
     """The figures of one operation; null is that of calls without one."""
 
     operation = serializers.CharField(allow_null=True)
+
+    def to_representation(self, instance: Cell) -> dict[str, Any]:
+        """With its name."""
+        return {"operation": instance.names[0] or None, **super().to_representation(instance)}
+
+
+class KeyFiguresSerializer(FiguresSerializer):
+    """The figures of one key: its id, never its value; null is that of calls without one."""
+
+    key_id = serializers.CharField(allow_null=True)
+    key_source = serializers.CharField(allow_null=True)
+
+    def to_representation(self, instance: Cell) -> dict[str, Any]:
+        """With whose it is."""
+        key_id, source = (name or None for name in instance.names)
+        return {"key_id": key_id, "key_source": source, **super().to_representation(instance)}
+
+
+class SpanFiguresSerializer(FiguresSerializer):
+    """The figures of one day or hour, which begins at ``start``."""
+
+    start = MomentField()
+
+    def to_representation(self, instance: Cell) -> dict[str, Any]:
+        """With its beginning."""
+        start = instance.span and f"{instance.span.isoformat()}Z"
+        return {"start": start, **super().to_representation(instance)}
 
 
 class StatsSerializer(serializers.Serializer[Any]):
@@ -172,8 +278,11 @@ class StatsSerializer(serializers.Serializer[Any]):
 
     object = serializers.CharField(default="stats", read_only=True)
     level = serializers.CharField()
+    interval = serializers.CharField()
     since = MomentField()
     until = MomentField(allow_null=True)
     totals = FiguresSerializer()
     by_model = ModelFiguresSerializer(many=True)
     by_operation = OperationFiguresSerializer(many=True)
+    by_key = KeyFiguresSerializer(many=True)
+    course = SpanFiguresSerializer(many=True, help_text="By day or hour, oldest first.")

@@ -1,37 +1,13 @@
-"""Writing the journal: an attempt's intent, its outcome once, and ratings."""
+"""Ratings. Calls are written by the process's writer (writer.py)."""
 
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError
-from psycopg.errors import NotNullViolation
 
 from journal import selectors
-from journal.models import Call, Rating
-from llmbroker.errors import LLMBrokerError
-from llmbroker.models import CallStatus, check_score
+from journal.models import Rating
+from llmbroker.models import check_score
 from tenants.errors import NotFound
-
-OUTCOME_FIELDS = [
-    field.attname
-    for field in Call._meta.concrete_fields  # noqa: SLF001 - documented by Django
-    if field.attname not in {"id", "scope_id", "tenant_id"}
-]
-
-
-def write_intent(*, call: Call) -> None:
-    """Insert an attempt that is about to be made; durable when this returns."""
-    call.status = CallStatus.STARTED.value
-    _insert(call)
-
-
-def write_outcome(*, call: Call) -> None:
-    """Close the attempt's intent, or insert where there was none. A second outcome is ignored."""
-    intent = Call.objects.filter(
-        id=call.id, scope_id=call.scope_id, status=CallStatus.STARTED.value
-    )
-    if not intent.update(**{name: getattr(call, name) for name in OUTCOME_FIELDS}):
-        _insert(call)
 
 
 def rate(
@@ -62,17 +38,3 @@ def rate(
         score=score,
         created_by=created_by,
     )
-
-
-def _insert(call: Call) -> None:
-    """Insert the row, unless it is there. The tenant always follows from the scope."""
-    call.tenant_id = selectors.tenant_of_scope(call.scope_id)  # type: ignore[assignment]
-    try:
-        Call.objects.bulk_create([call], ignore_conflicts=True)
-    except IntegrityError as error:
-        if not isinstance(error.__cause__, NotNullViolation):
-            raise
-    else:
-        return
-    # Outside the handler: the database's own message quotes the row.
-    raise LLMBrokerError(f"there is no scope {call.scope_id}, or no longer")

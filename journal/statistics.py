@@ -1,67 +1,135 @@
-"""Figures over many calls, in one pass over them."""
+"""Figures over many calls: from the days added up, and live where those do not reach.
 
+A call is counted once: what lies in whole days and was added up comes from there; the parts
+of days at both ends, and what came since, are counted as they stand in the journal.
+"""
+
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
+import orjson
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
-from journal.models import Call
-from llmbroker.models import USAGE_FIELDS
+from journal.figures.adding_up import figures_until
+from journal.figures.cells import ADDED, COLUMNS, COUNTED, MEASURED, NAMES, SUMS, Cell, cells_of
+from journal.models import EVERYBODY, Call, DailyFigures
+from journal.moments import first_id_at
+from journal.selectors import Reach, narrowed
+from journal.text import stored
 
-# GROUPING says which columns a row is not grouped by: 1 by model, 2 by operation, 3 all calls.
-QUERY = """
-SELECT GROUPING(llm_name, operation), llm_name, operation,
-       count(*) AS calls,
-       count(*) FILTER (WHERE status NOT IN ('started', 'ok', 'superseded')) AS errors,
-       {sums},
-       percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY latency_ms)
-           FILTER (WHERE status = 'ok') AS latency
-FROM ({calls}) AS calls
-GROUP BY GROUPING SETS ((llm_name), (operation), ())
-ORDER BY calls DESC, llm_name, operation
-"""
-BY_MODEL, BY_OPERATION, ALL = 1, 2, 3
+DAY = timedelta(days=1)
+LIVE = 2 * DAY
+"""Windows up to this long are counted live: quick enough, and by the row."""
+
+_NAMES = ", ".join(NAMES)
+QUERY = f"""
+WITH measured AS (
+    SELECT date_trunc(%s, ts AT TIME ZONE 'UTC') AS span, {MEASURED} FROM ({{calls}}) AS calls
+), counted AS (
+    SELECT span, {_NAMES}, bucket, cause, {COUNTED} FROM measured
+    GROUP BY span, {_NAMES}, bucket, cause
+)
+SELECT span, {_NAMES}, {ADDED} FROM counted GROUP BY span, {_NAMES}
+"""  # noqa: S608 - names of columns, no values
 
 
 @dataclass(frozen=True)
-class Figures:
-    """Counts and sums; a sum is None while no call says a figure. Latency is that of answers."""
+class Period:
+    """A half-open range of time; hours or days are what its course is told in."""
 
-    llm_name: str | None
-    operation: str | None
-    calls: int
-    errors: int
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    total_tokens: int | None
-    cached_tokens: int | None
-    reasoning_tokens: int | None
-    latency_p50_ms: float | None
-    latency_p95_ms: float | None
+    since: datetime
+    until: datetime
+    interval: str = "day"
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """The figures of all calls, and of each model and operation, most used first."""
+    """All figures added up, and the same by model, operation, key and span of time."""
 
-    totals: Figures
-    by_model: list[Figures]
-    by_operation: list[Figures]
-
-
-def statistics_of(calls: QuerySet[Call]) -> Statistics:
-    """The figures of ``calls``."""
-    groups: dict[int, list[Figures]] = {ALL: [], BY_MODEL: [], BY_OPERATION: []}
-    for grouping, *figures, latency in _rows(calls):
-        groups[grouping].append(Figures(*figures, *(latency or (None, None))))
-    return Statistics(groups[ALL][0], groups[BY_MODEL], groups[BY_OPERATION])
+    totals: Cell
+    by_model: list[Cell]
+    by_operation: list[Cell]
+    by_key: list[Cell]
+    course: list[Cell]
 
 
-def _rows(calls: QuerySet[Call]) -> list[tuple[Any, ...]]:
-    columns = ("llm_name", "operation", "status", "latency_ms", *USAGE_FIELDS)
-    selected, params = calls.order_by().values(*columns).query.sql_with_params()
-    sums = ", ".join(f"sum({name})" for name in USAGE_FIELDS)
+def statistics_of(reach: Reach, period: Period, **filters: str) -> Statistics:
+    """The figures of what ``reach`` holds; ``filters`` are an operation and a model."""
+    cells = _cells(reach, period, filters)
+    # Days first: there are few names, and all but the course is added up from those.
+    named = _grouped(cells, _names_within(reach))
+    return Statistics(
+        totals=next(iter(_grouped(named, lambda _: ())), Cell()),
+        by_model=_grouped(named, lambda cell: cell.names[:1]),
+        by_operation=_grouped(named, lambda cell: cell.names[2:3]),
+        by_key=_grouped(named, lambda cell: cell.names[3:]),
+        course=sorted(_grouped(cells, lambda cell: cell.span), key=lambda cell: str(cell.span)),
+    )
+
+
+def _names_within(reach: Reach) -> Callable[[Cell], tuple[str, ...]]:
+    """Of the installation, the single keys are left out: see ``adding_up``."""
+    if reach.tenant_id is not None:
+        return lambda cell: cell.names
+    return lambda cell: (*cell.names[:3], "", *cell.names[4:])
+
+
+def _grouped(cells: Iterable[Cell], key: Callable[[Cell], Any]) -> list[Cell]:
+    """Added up by ``key``, most used first."""
+    groups: dict[Hashable, Cell] = {}
+    for cell in cells:
+        found = key(cell)
+        if found not in groups:
+            names = found if isinstance(found, tuple) else ()
+            groups[found] = Cell(names=names, span=cell.span)
+        groups[found].add(cell)
+    return sorted(groups.values(), key=lambda cell: (-cell.calls, cell.names))
+
+
+def _cells(reach: Reach, period: Period, filters: dict[str, str]) -> list[Cell]:
+    calls = narrowed(reach.calls(), operation=filters.get("operation"), model=filters.get("model"))
+    done = figures_until()
+    if done is None or period.interval != "day" or period.until - period.since <= LIVE:
+        return _live(calls, period.since, period.until, period.interval)
+    first, last = _midnight(period.since + DAY - timedelta(microseconds=1)), _midnight(period.until)
+    return [
+        *_live(calls, period.since, first, "day"),
+        *_added_up(reach, first, last, filters),
+        *_live(calls.filter(id__gte=first_id_at(done)), first, last, "day"),
+        *_live(calls, last, period.until, "day"),
+    ]
+
+
+def _live(calls: QuerySet[Call], since: datetime, until: datetime, interval: str) -> list[Cell]:
+    if since >= until:
+        return []
+    within = narrowed(calls, since=since, until=until).order_by().values(*COLUMNS)
+    selected, params = within.query.sql_with_params()
     with connection.cursor() as cursor:
-        cursor.execute(QUERY.format(sums=sums, calls=selected), params)
-        return list(cursor.fetchall())
+        cursor.execute(QUERY.format(calls=selected), [interval, *params])
+        rows = cursor.fetchall()
+    return cells_of((*row[:-2], orjson.loads(row[-2]), orjson.loads(row[-1])) for row in rows)
+
+
+def _added_up(reach: Reach, first: datetime, last: datetime, filters: dict[str, str]) -> list[Cell]:
+    days = DailyFigures.objects.filter(
+        tenant_id=reach.tenant_id or EVERYBODY,
+        scope_id=reach.scope_id or EVERYBODY,
+        day__gte=first.date(),
+        day__lt=last.date(),
+    )
+    if "operation" in filters:
+        days = days.filter(operation=stored(filters["operation"]))
+    if "model" in filters:
+        model = stored(filters["model"])
+        days = days.filter(Q(llm_name=model) | Q(model=model))
+    names = ("day", *NAMES, "calls", "errors", *SUMS, "latencies", "failures")
+    rows = days.values_list(*names)
+    return cells_of((datetime.combine(row[0], time()), *row[1:]) for row in rows)
+
+
+def _midnight(moment: datetime) -> datetime:
+    return datetime.combine(moment.astimezone(UTC).date(), time(), UTC)

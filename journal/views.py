@@ -1,29 +1,40 @@
 """The journal over HTTP."""
 
+from collections.abc import AsyncIterator, Iterator
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 from uuid import UUID
 
+from django.core.handlers.asgi import ASGIRequest
+from django.db.models import QuerySet
+from django.http import StreamingHttpResponse
 from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from journal import selectors, services
+from journal.export import as_csv, as_json_lines
 from journal.models import Call
+from journal.moments import EPOCH
+from journal.payloads import open_payload
 from journal.serializers import (
+    CallFiltersQuery,
     CallPageSerializer,
     CallSerializer,
     CallsQuery,
     LevelQuery,
+    PayloadSerializer,
     RatingInput,
     RatingSerializer,
     StatsQuery,
     StatsSerializer,
 )
-from journal.statistics import statistics_of
+from journal.statistics import Period, statistics_of
 from tenants.caller import caller_of
+from tenants.database import in_thread
 from tenants.errors import NotFound
 from tenants.pagination import page_of
 from tenants.roles import CHAT_WRITE, JOURNAL_READ
@@ -42,10 +53,48 @@ class CallsView(APIView):
     def get(self, request: Request) -> Response:
         """A page of calls, newest first."""
         query = _query(CallsQuery, request)
-        calls = selectors.calls_in_reach(caller_of(request), query.pop("level"))
-        filters = {name: query[name] for name in query if name not in {"limit", "after"}}
-        found = selectors.with_score(selectors.narrowed(calls, **filters))
+        calls = selectors.reach_of(caller_of(request), query.pop("level")).calls()
+        found = selectors.with_score(selectors.narrowed(calls, **_filters(query)))
         return Response(page_of(found, request, _represented))
+
+
+class ExportView(APIView):
+    """Every attempt at a provider, as a file."""
+
+    required_permissions: ClassVar = {"GET": JOURNAL_READ}
+    content_type: str
+
+    def pages(self, calls: QuerySet[Call]) -> Iterator[bytes]:
+        """The file, piece by piece."""
+        raise NotImplementedError
+
+    @extend_schema(parameters=[CallFiltersQuery], responses={200: OpenApiTypes.BINARY})
+    def get(self, request: Request) -> StreamingHttpResponse:
+        """The calls that match, newest first, streamed: as many as there are."""
+        query = _query(CallFiltersQuery, request)
+        calls = selectors.reach_of(caller_of(request), query.pop("level")).calls()
+        pages = self.pages(selectors.narrowed(calls, **_filters(query)))
+        return StreamingHttpResponse(_body(request, pages), content_type=self.content_type)
+
+
+class CSVExportView(ExportView):
+    """As CSV, in which no cell is a formula."""
+
+    content_type = "text/csv; charset=utf-8"
+
+    def pages(self, calls: QuerySet[Call]) -> Iterator[bytes]:
+        """See ExportView."""
+        return as_csv(calls)
+
+
+class JSONLinesExportView(ExportView):
+    """As JSON lines."""
+
+    content_type = "application/x-ndjson"
+
+    def pages(self, calls: QuerySet[Call]) -> Iterator[bytes]:
+        """See ExportView."""
+        return as_json_lines(calls)
 
 
 class CallView(APIView):
@@ -57,11 +106,27 @@ class CallView(APIView):
     def get(self, request: Request, call_id: UUID) -> Response:
         """The call, with its newest rating."""
         query = _query(LevelQuery, request)
-        calls = selectors.calls_in_reach(caller_of(request), query["level"])
+        calls = selectors.reach_of(caller_of(request), query["level"]).calls()
         call = selectors.with_score(calls).filter(id=call_id).first()
         if call is None:
             raise NotFound("No such call.")
         return Response(_represented(call))
+
+
+class PayloadView(APIView):
+    """What one call said and was told, where that is kept."""
+
+    required_permissions: ClassVar = {"GET": JOURNAL_READ}
+
+    @extend_schema(parameters=[LevelQuery], responses=PayloadSerializer)
+    def get(self, request: Request, call_id: UUID) -> Response:
+        """The messages and the answer."""
+        query = _query(LevelQuery, request)
+        reach = selectors.reach_of(caller_of(request), query["level"])
+        payload = reach.payloads().filter(id=call_id).first()
+        if payload is None:
+            raise NotFound("Nothing is kept of what such a call said.")
+        return Response({"object": "payload", "call_id": str(call_id), **open_payload(payload)})
 
 
 class RatingsView(APIView):
@@ -85,19 +150,36 @@ class StatsView(APIView):
 
     @extend_schema(parameters=[StatsQuery], responses=StatsSerializer)
     def get(self, request: Request) -> Response:
-        """Calls, errors, tokens and latency, by model and by operation; 30 days unless told."""
+        """Calls, errors, tokens, cost and latency: in all, by model, operation and key, and by
+        day or hour; 30 days unless told."""
         query = _query(StatsQuery, request)
-        level = query.pop("level")
-        until = query.setdefault("until", None)
-        since = query.setdefault("since", _start_of_period(until or timezone.now()))
-        calls = selectors.calls_in_reach(caller_of(request), level)
-        figures = statistics_of(selectors.narrowed(calls, **query))
-        period = {"level": level, "since": since, "until": until}
-        return Response(StatsSerializer({**period, **vars(figures)}).data)
+        level, interval = query.pop("level"), query.pop("interval")
+        until = query.pop("until", None)
+        end = until or timezone.now()
+        period = Period(query.pop("since", None) or _start_of_period(end), end, interval)
+        figures = statistics_of(selectors.reach_of(caller_of(request), level), period, **query)
+        asked = {"level": level, "interval": interval, "since": period.since, "until": until}
+        return Response(StatsSerializer({**asked, **vars(figures)}).data)
 
 
 def _start_of_period(end: datetime) -> datetime:
-    return max(end, selectors.EPOCH + STATS_PERIOD) - STATS_PERIOD
+    return max(end, EPOCH + STATS_PERIOD) - STATS_PERIOD
+
+
+def _filters(query: dict[str, Any]) -> dict[str, Any]:
+    """What narrows the calls, as selectors name it."""
+    names = {"call_id": "id"}
+    return {names.get(name, name): query[name] for name in query if name not in {"limit", "after"}}
+
+
+def _body(request: Request, pages: Iterator[bytes]) -> Iterator[bytes] | AsyncIterator[bytes]:
+    """The pages, read in a database thread where an event loop serves them."""
+    return _read_in_thread(pages) if isinstance(request._request, ASGIRequest) else pages  # noqa: SLF001
+
+
+async def _read_in_thread(pages: Iterator[bytes]) -> AsyncIterator[bytes]:
+    while (page := await in_thread(next, pages, b"")) != b"":
+        yield page
 
 
 def _query(form: type[StrictSerializer], request: Request) -> dict[str, Any]:

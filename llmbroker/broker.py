@@ -17,7 +17,8 @@ from llmbroker.environment import EnvironmentSecrets, environment_models
 from llmbroker.learning import Learner
 from llmbroker.memory import DictSecrets, InMemoryRegistry, InMemoryStore
 from llmbroker.models import LLMConfig
-from llmbroker.ports import Registry, Secrets, Store
+from llmbroker.ports import Gate, Registry, Secrets, Store
+from llmbroker.prices import Pricing
 from llmbroker.quality import Quality
 from llmbroker.routing.engine import Engine
 from llmbroker.routing.health import Health, MemoryHealth
@@ -48,7 +49,9 @@ class AsyncBroker(AsyncCaller):
         timeouts: Timeouts | None = None,
         hedge_after: float | None = HEDGE_AFTER,
         policy: AddressPolicy | None = None,
+        gate: Gate | None = None,
         clock: Callable[[], float] = time.time,
+        pricing: Pricing | None = None,
     ) -> None:
         """Everything has a default: the bundled pool, keys from the environment and from
         ``home``/.env, a journal in memory.
@@ -57,8 +60,10 @@ class AsyncBroker(AsyncCaller):
         the order. ``direct`` declares models for ``direct()``: aliases of the catalog, or
         configurations. ``hedge_after`` is in seconds; None never starts a second model.
         ``policy`` says what models may be reached whose address others gave (``guarded``).
-        ``clock`` gives the seconds since the epoch. ``sync`` is accepted for compatibility:
-        model lists are never fetched unasked.
+        ``gate`` is asked before each request leaves. ``clock`` gives the seconds since the
+        epoch. ``pricing`` says what a call cost, for the journal (``llmbroker.prices.price_of``,
+        which imports a price list). ``sync`` is accepted for compatibility: model lists are never
+        fetched unasked.
         """
         where = Path(home) if home is not None else None
         keys = _secrets(secrets, where)
@@ -71,6 +76,8 @@ class AsyncBroker(AsyncCaller):
             slots=Slots(),
             secrets=keys,
             clock=clock,
+            gate=gate,
+            pricing=pricing,
         )
         router = Router(
             pool,
@@ -103,6 +110,8 @@ class AsyncBroker(AsyncCaller):
             await engine.drain()
             await engine.health.aclose()
             await engine.transport.aclose()
+            if engine.gate is not None:
+                await engine.gate.aclose()
         finally:
             engine.closing = False
 

@@ -161,7 +161,8 @@ class AsyncCaller:
                 raise MissingKeyError(f"{config.name}: no key is stored as {config.api_key_ref}")
             return config, keys[0]
 
-        return AsyncDirectClient(resolve, self._parts.engine.transport)
+        engine = self._parts.engine
+        return AsyncDirectClient(resolve, engine.transport, scope=self._scope, gate=engine.gate)
 
     async def record_quality(
         self, score: float, *, call_id: str | None = None, trace_id: str | None = None

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
+
+from uuid_utils import uuid7
 
 from llmbroker.errors import MissingKeyError
 from llmbroker.exchange import Exchange
 from llmbroker.models import ApiKey, LLMConfig, Message, ToolSchema
+from llmbroker.outgoing import Outgoing
+from llmbroker.ports import Gate
 from llmbroker.reply import DirectResult
+from llmbroker.routing.toll import Toll
 from llmbroker.transport import Transport
 from llmbroker.wire.completion import one_tool_call
 from llmbroker.wire.failure import ExchangeError
@@ -24,9 +30,18 @@ DEFAULT_TIMEOUT = 120.0
 class AsyncDirectClient:
     """Calls one model. May be awaited, to have a missing model or key reported at once."""
 
-    def __init__(self, resolve: Callable[[], Awaitable[Resolved]], transport: Transport) -> None:
+    def __init__(
+        self,
+        resolve: Callable[[], Awaitable[Resolved]],
+        transport: Transport,
+        *,
+        scope: str | None = None,
+        gate: Gate | None = None,
+    ) -> None:
         self._resolve = resolve
         self._transport = transport
+        self._scope = scope
+        self._gate = gate
 
     def __await__(self) -> Generator[Any, None, AsyncDirectClient]:
         yield from self._resolve().__await__()
@@ -50,10 +65,12 @@ class AsyncDirectClient:
         LLMRequestError.
         """
         config, key = await self._resolve()
-        request = _request(config, key, messages, tools, params, stream=False)
         exchange = Exchange(self._transport, config, key)
         try:
-            completion = await exchange.whole(request, timeout=timeout or DEFAULT_TIMEOUT)
+            async with self._toll(config, key, messages, tools, params) as toll:
+                request = _request(config, key, messages, tools, toll.params, stream=False)
+                completion = await exchange.whole(request, timeout=timeout or DEFAULT_TIMEOUT)
+                await toll.answered(completion)
             if params and params.get("parallel_tool_calls") is False:
                 completion = one_tool_call(completion)
             return DirectResult.of(completion)
@@ -78,19 +95,46 @@ class AsyncDirectClient:
             raise ValueError("pass exactly one of prompt and messages")
         asked = messages if messages is not None else [{"role": "user", "content": prompt}]
         config, key = await self._resolve()
-        request = _request(config, key, asked, None, params, stream=True)
         exchange = Exchange(self._transport, config, key)
         try:
-            async with AsyncExitStack() as connection:
+            async with (
+                self._toll(config, key, asked, None, params) as toll,
+                AsyncExitStack() as connection,
+            ):
+                request = _request(config, key, asked, None, toll.params, stream=True)
                 source = await exchange.open(request, connection, timeout=timeout)
                 while delta := await source.next():
                     if delta.kind == "text":
                         yield delta.text
-                source.finish()
+                await toll.answered(source.finish())
                 return
         except ExchangeError as error:
             failure = error.failure
         raise failure.to_error(config.name)
+
+    @asynccontextmanager
+    async def _toll(
+        self,
+        config: LLMConfig,
+        key: ApiKey,
+        messages: list[Message],
+        tools: list[ToolSchema] | None,
+        params: Mapping[str, object] | None,
+    ) -> AsyncIterator[Toll]:
+        """A request's way through the gate, left however the request ends."""
+        outgoing = Outgoing(str(uuid7()), self._scope, config, messages, tools, params, key.id)
+        toll = Toll(self._gate, outgoing)
+        await toll.enter()
+        try:
+            yield toll
+        except ExchangeError as error:
+            await toll.failed(error.failure.kind)
+            raise
+        except MissingKeyError:
+            await toll.abandoned(sent=False)
+            raise
+        finally:
+            await asyncio.shield(toll.abandoned())
 
 
 def _request(

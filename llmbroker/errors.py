@@ -19,6 +19,7 @@ LLMRequestError                        this one request could not be completed
 ├── MissingKeyError                    no key is stored for the model: nothing was sent
 ├── KeyUnavailableError                a key is stored but cannot be read: nothing was sent
 ├── UnknownModelError                  no model of that name or alias
+├── LimitExceededError                 a limit of whoever pays is reached: nothing was sent
 └── ToolLoopLimitError                 the model still wanted tools after max_steps
 """
 
@@ -136,6 +137,33 @@ class KeyUnavailableError(LLMRequestError):
 
 class UnknownModelError(LLMRequestError):
     """No configured model has that name or alias."""
+
+
+class LimitExceededError(LLMRequestError):
+    """A limit of whoever pays does not let the request through. Nothing was sent.
+
+    ``name`` says which limit, ``of`` whose; ``remaining`` is what is left of ``limit``, and
+    ``reset_after`` in how many seconds there is more. ``is_money`` marks a spent budget.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        name: str,
+        of: str,
+        limit: str,
+        remaining: str,
+        reset_after: float | None,
+        is_money: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.name = name
+        self.of = of
+        self.limit = limit
+        self.remaining = remaining
+        self.reset_after = reset_after
+        self.is_money = is_money
 
 
 class ToolLoopLimitError(LLMRequestError):

@@ -142,7 +142,9 @@ class Call:
 
     ``ts`` is the start (UTC); durations are in milliseconds. ``scope`` is the caller's;
     ``llm_name`` the configured model, ``model`` what it was asked for, ``model_answered``
-    what the provider says it used. ``error_detail`` is scrubbed of keys.
+    what the provider says it used, ``provider_id`` its own id of the answer. ``error_detail`` is
+    scrubbed of keys. ``cost_micros`` are millionths of a US dollar, by the list that ``price``
+    names. ``run`` and ``step`` say whose part the call was (``llmbroker.attribution``).
     """
 
     id: str
@@ -166,6 +168,11 @@ class Call:
     error_class: str | None = None
     first_token_ms: int | None = None
     streamed: bool = False
+    provider_id: str | None = None
+    run: str | None = None
+    step: int | None = None
+    cost_micros: int | None = None
+    price: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +197,7 @@ class Completion:
     model_answered: str | None
     finish_reason: str | None
     reasoning: str | None = None
+    provider_id: str | None = None
 
     @property
     def text(self) -> str:

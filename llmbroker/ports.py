@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from llmbroker.errors import KeyUnavailableError
 from llmbroker.models import ApiKey, Call, LLMConfig, Rated
+from llmbroker.outgoing import Admission, Outgoing, Spent
 
 
 @runtime_checkable
@@ -110,9 +111,40 @@ class RatedStore(Store, Protocol):
 
 
 @runtime_checkable
+class PayloadStore(Store, Protocol):
+    """Optional: what was said may be kept too, where whoever it belongs to wants that."""
+
+    async def record_payload(
+        self, call: Call, messages: Sequence[Mapping[str, Any]], answer: Mapping[str, Any]
+    ) -> None:
+        """Keep the messages and the answer of an answered call, or decide not to. Never raises."""
+        ...
+
+
+@runtime_checkable
 class IntentStore(Store, Protocol):
     """Optional: the attempt is durable before the request leaves."""
 
     async def begin(self, call: Call) -> None:
         """Write the intent of an attempt (status ``STARTED``); returns when it is durable."""
+        ...
+
+
+@runtime_checkable
+class Gate(Protocol):
+    """Optional: whoever pays may limit what is sent. Every request to a provider passes it."""
+
+    async def admit(self, outgoing: Outgoing) -> Admission | None:
+        """Reserve what the request may cost at its worst, before it leaves; None: no limits.
+
+        Raises LimitExceededError.
+        """
+        ...
+
+    async def settle(self, admission: Admission, spent: Spent) -> None:
+        """Turn the reservation into what the request came to, once it has ended."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close connections, if it has any."""
         ...

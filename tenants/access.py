@@ -12,7 +12,7 @@ from django.db.models import Model, QuerySet
 
 from tenants.caller import Caller
 from tenants.errors import InvalidInput, NotFound, PermissionRefused
-from tenants.models import AccessToken, Endpoint, ProviderKey, Scope
+from tenants.models import AccessToken, Endpoint, Limit, ProviderKey, Scope
 from tenants.roles import ADMIN
 from tenants.selectors import endpoints_for, keys_of, tokens_of
 
@@ -49,6 +49,26 @@ def writable_endpoint(caller: Caller, endpoint_id: UUID) -> Endpoint:
 def revocable_token(caller: Caller, token_id: UUID) -> AccessToken:
     """A token that the caller may revoke."""
     return _found(tokens_of(caller), token_id, "token")
+
+
+def changeable_scope(caller: Caller, scope_id: UUID) -> Scope:
+    """A scope of the caller's tenant; the route asks for an admin."""
+    return _found(Scope.objects.filter(tenant=caller.tenant), scope_id, "scope")
+
+
+def limited_scope(caller: Caller, scope_id: UUID | None) -> Scope | None:
+    """The scope of the caller's tenant that a limit is set for."""
+    return None if scope_id is None else changeable_scope(caller, scope_id)
+
+
+def limited_token(caller: Caller, token_id: UUID | None) -> AccessToken | None:
+    """The token of the caller's tenant that a limit is set for."""
+    return None if token_id is None else _found(tokens_of(caller), token_id, "token")
+
+
+def deletable_limit(caller: Caller, limit_id: UUID) -> Limit:
+    """A limit of the caller's tenant."""
+    return _found(Limit.objects.filter(tenant=caller.tenant), limit_id, "limit")
 
 
 def writable_scope(caller: Caller, name: str | None) -> Scope:

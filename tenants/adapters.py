@@ -10,12 +10,13 @@ from uuid import UUID
 
 from llmbroker.errors import KeyUnavailableError
 from llmbroker.models import ApiKey, KeySource, LLMConfig
+from tenants.context import all_tenants, scope_active
 from tenants.database import in_thread
 from tenants.encryption import Secret
 from tenants.errors import NotFound, SecretUnavailable
 from tenants.models import Endpoint, ProviderKey, Scope
 from tenants.payers import Limit, limited_ref, parse_ref
-from tenants.selectors import KeyLevels, endpoints_for, keys_for, scope_of
+from tenants.selectors import KeyLevels, endpoints_for, keys_for, reach_of, scope_of
 from tenants.services.keys import note_refusal
 from tenants.vault import open_value
 
@@ -63,9 +64,7 @@ class DjangoSecrets:
     async def key_refused(self, key: ApiKey, *, detail: str) -> None:
         """Take a stored key out of use that a provider refused."""
         if not key.id.startswith(_ENVIRONMENT):
-            await in_thread(
-                note_refusal, key_id=UUID(key.id), value=Secret(key.value), detail=detail
-            )
+            await in_thread(_note_refusal, key, detail)
 
     def _keyring_of(
         self, scope_id: str, refs: Collection[str]
@@ -75,7 +74,8 @@ class DjangoSecrets:
         except NotFound:
             return {}
         limits = {ref: parse_ref(ref) for ref in refs}
-        stored = keys_for(scope, {name for name, _ in limits.values()})
+        with scope_active(reach_of(scope)):
+            stored = keys_for(scope, {name for name, _ in limits.values()})
         found: dict[str, Sequence[ApiKey] | KeyUnavailableError] = {}
         for ref, (name, limit) in limits.items():
             try:
@@ -116,6 +116,12 @@ class DjangoRegistry:
         return common + own
 
 
+def _note_refusal(key: ApiKey, detail: str) -> None:
+    """The key may be the tenant's, which the scope that used it may not change."""
+    with all_tenants(f"the provider refused key {key.id}"):
+        note_refusal(key_id=UUID(key.id), value=Secret(key.value), detail=detail)
+
+
 def _opened(keys: list[ProviderKey], source: KeySource) -> list[ApiKey]:
     """The active keys that open; SecretUnavailable if there are active ones and none does."""
     opened, failure = [], None
@@ -147,8 +153,9 @@ def _endpoints_of(scope_id: str) -> list[LLMConfig]:
         scope = scope_of(scope_id)
     except NotFound:
         return []
-    endpoints = endpoints_for(scope).filter(enabled=True).order_by("pk")
-    return [_config(scope.tenant.slug, endpoint) for endpoint in endpoints]
+    with scope_active(reach_of(scope)):
+        endpoints = endpoints_for(scope).filter(enabled=True).order_by("pk")
+        return [_config(scope.tenant.slug, endpoint) for endpoint in endpoints]
 
 
 def _config(slug: str, endpoint: Endpoint) -> LLMConfig:

@@ -9,6 +9,7 @@ from rest_framework.authentication import BaseAuthentication, SessionAuthenticat
 from rest_framework.request import Request
 
 from tenants.caller import Caller
+from tenants.context import Lookup, Reach, enter, scope_active
 from tenants.errors import InvalidInput, NotAuthenticated, PermissionRefused
 from tenants.models import AccessToken, Membership, Scope
 from tenants.roles import OF_ROLE
@@ -31,6 +32,7 @@ class AccessTokenAuthentication(BaseAuthentication):
         if scheme.lower() != "bearer":
             return None
         caller = caller_by_token(text.strip(), now=timezone.now())
+        enter(caller.reach)
         return caller.user or AnonymousUser(), caller
 
     def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 - DRF's signature
@@ -47,29 +49,30 @@ class TenantSessionAuthentication(SessionAuthentication):
         if signed_in is None:
             return None
         user: User = signed_in[0]
-        return user, caller_by_membership(user, slug=request.headers.get("X-Tenant"))
+        caller = caller_by_membership(user, slug=request.headers.get("X-Tenant"))
+        enter(caller.reach)
+        return user, caller
 
 
 def caller_by_token(text: str, *, now: datetime) -> Caller:
     """Who holds this token. NotAuthenticated if nobody may."""
     parsed = parse_token(text)
-    token = _stored_token(parsed.token_id) if parsed else None
-    if parsed is None or token is None or not token.is_live(now):
+    reach = _reach_of_token(parsed.token_id) if parsed else None
+    if parsed is None or reach is None:
         raise NotAuthenticated(REFUSED)
-    if not is_genuine(token=token, text=parsed):
-        raise NotAuthenticated(REFUSED)
-    permissions = _permissions(token)
-    note_token_use(token=token, now=now, not_since=now - USE_NOTED_EVERY)
+    with scope_active(reach):
+        token = _stored_token(parsed.token_id)
+        if token is None or not token.is_live(now) or not is_genuine(token=token, text=parsed):
+            raise NotAuthenticated(REFUSED)
+        permissions = _permissions(token)
+        note_token_use(token=token, now=now, not_since=now - USE_NOTED_EVERY)
     user = token.scope.user or token.created_by
     return Caller(token.tenant, token.scope, user, token, permissions)
 
 
 def caller_by_membership(user: User, *, slug: str | None) -> Caller:
     """A person acting for themselves in the tenant named, or in their only one."""
-    memberships = memberships_of(user)
-    if slug is not None:
-        memberships = memberships.filter(tenant__slug=slug)
-    found = list(memberships[:2])
+    found = memberships_of(user, slug=slug)
     if not found:
         raise PermissionRefused("You do not belong to this tenant.", code="no_tenant")
     if len(found) > 1:
@@ -80,6 +83,14 @@ def caller_by_membership(user: User, *, slug: str | None) -> Caller:
         )
     tenant = found[0].tenant
     return Caller(tenant, scope_of(user, tenant), user, None, OF_ROLE[found[0].role])
+
+
+def _reach_of_token(token_id: str) -> Reach | None:
+    """Whose token it is. Its row can be read by that name alone, and nothing beside it."""
+    with scope_active(Lookup(f"token:{token_id}")):
+        found = AccessToken.unscoped.filter(token_id=token_id)
+        place = found.values_list("tenant_id", "scope_id").first()
+    return Reach(*place) if place else None
 
 
 def _stored_token(token_id: str) -> AccessToken | None:

@@ -1,12 +1,15 @@
 """Who is calling, as every view and service sees it."""
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.contrib.auth.models import User
 from rest_framework.request import Request
 
+from tenants.context import Reach
 from tenants.errors import NotAuthenticated, PermissionRefused
 from tenants.models import AccessToken, Scope, Tenant
+from tenants.roles import ADMIN
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,23 @@ class Caller:
     user: User | None
     token: AccessToken | None
     permissions: frozenset[str]
+
+    @property
+    def reach(self) -> Reach:
+        """What the database lets the caller touch: an admin's is the whole tenant."""
+        scope_id = None if self.may(ADMIN) else self.scope.pk
+        return self._reach(scope_id)
+
+    @property
+    def own_reach(self) -> Reach:
+        """The caller's own scope, whatever else it may do."""
+        return self._reach(self.scope.pk)
+
+    def _reach(self, scope_id: UUID | None) -> Reach:
+        token, user = self.token, self.user
+        names = [f"user {user.pk}"] if user else []
+        names += [f"token {token.token_id}"] if token else []
+        return Reach(self.tenant.pk, scope_id, token.pk if token else None, actor=", ".join(names))
 
     def may(self, permission: str) -> bool:
         """Whether the caller holds ``permission``."""

@@ -10,6 +10,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from tenants import vault
+from tenants.context import all_tenants
 from tenants.models import DataKey, ProviderKey, Tenant
 from tenants.startup import encryption_key_faults
 
@@ -38,8 +39,12 @@ def findings() -> Iterator[Finding]:
         return
     migrations = _migrations()
     yield migrations
-    if migrations.ok:
-        yield from (look() for look in (_encryption_keys, _rotation, _stored_keys, _tenants))
+    if not migrations.ok:
+        return
+    for look in (_encryption_keys, _rotation, _stored_keys, _tenants):
+        with all_tenants("doctor"):
+            finding = look()
+        yield finding
 
 
 def _database() -> Finding:

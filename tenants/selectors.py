@@ -9,8 +9,18 @@ from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 
 from tenants.caller import Caller
+from tenants.context import Lookup, Reach, current, scope_active
 from tenants.errors import InvalidInput, NotFound
-from tenants.models import AccessToken, Endpoint, Membership, ProviderKey, Scope, Tenant
+from tenants.models import (
+    AccessToken,
+    AuditEntry,
+    Endpoint,
+    Limit,
+    Membership,
+    ProviderKey,
+    Scope,
+    Tenant,
+)
 from tenants.roles import ADMIN
 
 ScopeLike: TypeAlias = User | Scope | UUID | str
@@ -19,17 +29,35 @@ ScopeLike: TypeAlias = User | Scope | UUID | str
 def scope_of(subject: ScopeLike, tenant: Tenant | None = None) -> Scope:
     """The scope meant by a scope, its id, or a person (their personal one in ``tenant``).
 
-    A person of several tenants needs ``tenant``. Raises NotFound or InvalidInput.
+    A person of several tenants needs ``tenant``. Raises NotFound or InvalidInput. Within a scope
+    only what that may read is found; outside of all, the row is found by its name alone.
     """
-    scopes = Scope.objects.select_related("tenant")
+    if current() is not None:
+        return _scope_of(Scope.objects.all(), subject, tenant)
+    name = f"user:{subject.pk}" if isinstance(subject, User) else f"scope:{_id_of(subject)}"
+    with scope_active(Lookup(name)):
+        return _scope_of(Scope.unscoped.all(), subject, tenant)
+
+
+def reach_of(scope: Scope) -> Reach:
+    """Where code runs that acts as ``scope``."""
+    return Reach(scope.tenant_id, scope.pk)
+
+
+def _scope_of(scopes: QuerySet[Scope], subject: ScopeLike, tenant: Tenant | None) -> Scope:
+    scopes = scopes.select_related("tenant")
     if tenant is not None:
         scopes = scopes.filter(tenant=tenant)
     if isinstance(subject, User):
         return _personal_scope(scopes, subject)
-    found = scopes.filter(pk=subject.pk if isinstance(subject, Scope) else _uuid(subject)).first()
+    found = scopes.filter(pk=_id_of(subject)).first()
     if found is None:
         raise NotFound("No such scope.")
     return found
+
+
+def _id_of(subject: Scope | UUID | str) -> UUID:
+    return subject.pk if isinstance(subject, Scope) else _uuid(subject)
 
 
 def _personal_scope(scopes: QuerySet[Scope], user: User) -> Scope:
@@ -52,9 +80,11 @@ def _uuid(text: UUID | str) -> UUID:
         raise NotFound("No such scope.") from None
 
 
-def memberships_of(user: User) -> QuerySet[Membership]:
-    """The tenants that ``user`` belongs to, with the role in each."""
-    return Membership.objects.select_related("tenant").filter(user=user)
+def memberships_of(user: User, *, slug: str | None = None) -> list[Membership]:
+    """The tenants that ``user`` belongs to (or the one named), with the role in each."""
+    with scope_active(Lookup(f"user:{user.pk}")):
+        found = Membership.unscoped.select_related("tenant").filter(user=user)
+        return list(found if slug is None else found.filter(tenant__slug=slug))
 
 
 def scopes_of(caller: Caller) -> QuerySet[Scope]:
@@ -83,6 +113,16 @@ def endpoints_for(scope: Scope) -> QuerySet[Endpoint]:
     return Endpoint.objects.select_related("scope").filter(
         Q(scope__isnull=True) | Q(scope=scope), tenant_id=scope.tenant_id
     )
+
+
+def audit_of(tenant: Tenant) -> QuerySet[AuditEntry]:
+    """What was changed in a tenant, for its admins."""
+    return AuditEntry.objects.filter(tenant_id=tenant.pk)
+
+
+def limits_of_tenant(tenant: Tenant) -> list[Limit]:
+    """All limits of a tenant, its scopes and tokens."""
+    return list(Limit.objects.filter(tenant=tenant).order_by("pk"))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 
 from tenants.encryption import Secret
 from tenants.key_values import key_value
-from tenants.models import AccessToken, Endpoint, ProviderKey, Scope
+from tenants.models import AccessToken, AuditEntry, Endpoint, Limit, ProviderKey, Scope
 from tenants.models.keys import KEY_REF
 from tenants.models.people import SLUG
 from tenants.roles import ALL
@@ -94,6 +94,12 @@ class ScopeOutput(serializers.ModelSerializer[Scope]):
         fields = ("id", "object", "kind", "name", "key_policy", "created_at")
 
 
+class ScopeChange(StrictSerializer):
+    """What of a scope may change."""
+
+    key_policy = serializers.ChoiceField(Scope.KeyPolicy.choices)
+
+
 class TokenInput(StrictSerializer):
     """An access token to make."""
 
@@ -165,4 +171,39 @@ class EndpointOutput(serializers.ModelSerializer[Endpoint]):
         fields = (
             "id", "object", "scope", "name", "base_url", "model", "api_key_ref", "parallel",
             "weight", "context_window", "enabled", "created_at", "updated_at",
+        )  # fmt: skip
+
+
+class LimitInput(StrictSerializer):
+    """A limit to set: the tenant's, or with ``scope`` or ``token`` that one's."""
+
+    name = serializers.ChoiceField(Limit.Kind.choices)
+    limit = serializers.DecimalField(max_digits=20, decimal_places=6, min_value=0)
+    scope = serializers.UUIDField(required=False, allow_null=True)
+    token = serializers.UUIDField(required=False, allow_null=True)
+
+
+class LimitOutput(serializers.Serializer[Any]):
+    """A limit and where it stands. Amounts are decimal texts; ``reset_after`` is in seconds."""
+
+    id = serializers.UUIDField()
+    object = serializers.CharField(default="limit")
+    name = serializers.CharField()
+    of = serializers.CharField()
+    scope = serializers.UUIDField(allow_null=True)
+    token = serializers.UUIDField(allow_null=True)
+    limit = serializers.CharField()
+    remaining = serializers.CharField()
+    reset_after = serializers.FloatField(allow_null=True)
+
+
+class AuditOutput(serializers.ModelSerializer[AuditEntry]):
+    """One change; of a secret only that it changed."""
+
+    object = serializers.CharField(default="audit_entry", read_only=True)
+
+    class Meta:
+        model = AuditEntry
+        fields = (
+            "id", "object", "actor", "action", "object_id", "object_name", "changes", "created_at",
         )  # fmt: skip

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
+from tenants.context import all_tenants
 from tenants.models import Membership, Scope, Tenant
 from tenants.roles import OF_ROLE
 from tenants.services.people import add_member, create_tenant
@@ -42,10 +43,27 @@ def _member(name, tenant, role):
     return Person(user, tenant, scope, shared, token.text.reveal())
 
 
+@pytest.fixture(autouse=True)
+def operator():
+    """Tests are the operator's own code; requests, tasks and engine calls of theirs are not."""
+    with all_tenants("tests", routine=True):
+        yield
+
+
 @pytest.fixture(scope="session", autouse=True)
 def static_root(tmp_path_factory):
     """WhiteNoise warns where collectstatic has not run, and warnings are errors here."""
     settings.STATIC_ROOT = tmp_path_factory.mktemp("static")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup, tmp_path_factory):
+    """The journal's writer spools into a folder of the tests, and is gone before the database."""
+    from journal.process_writer import process_writer
+
+    settings.JOURNAL_SPOOL_DIR = str(tmp_path_factory.mktemp("spool"))
+    yield
+    process_writer().close()
 
 
 @pytest.fixture

@@ -7,8 +7,10 @@ from django.db.models import Q
 from uuid_utils.compat import uuid7
 
 from agents.models.prompts import PromptFunction
+from tenants.managers import ScopedManager
 from tenants.models import Tenant
 from tenants.models.people import SLUG
+from tenants.walls import Wall
 
 MAX_STEPS = 100
 DEFAULT_STEPS = 8
@@ -40,6 +42,9 @@ class Agent(models.Model):
     )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
+
+    wall = Wall()
+    objects = ScopedManager["Agent"]()
 
     class Meta:
         constraints = (

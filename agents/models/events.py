@@ -5,6 +5,8 @@ from django.db.models import Q
 from uuid_utils.compat import uuid7
 
 from agents.models.runs import Run
+from tenants.managers import ScopedManager
+from tenants.walls import Wall
 
 
 class Event(models.Model):
@@ -16,6 +18,9 @@ class Event(models.Model):
     type = models.CharField(max_length=40)
     data = models.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)
+
+    wall = Wall(parent=("run_id", "agents_run"))
+    objects = ScopedManager["Event"]()
 
     class Meta:
         ordering = ("sequence_number",)

@@ -7,7 +7,9 @@ from django.db import models
 from django.db.models import Q
 from uuid_utils.compat import uuid7
 
+from tenants.managers import ScopedManager
 from tenants.models import Tenant
+from tenants.walls import Wall
 
 EFFECTS = [(name, name) for name in ("pure", "idempotent", "once")]
 TOOL_NAME_FORM = r"^[0-9A-Za-z_]+-[0-9A-Za-z_]+$"
@@ -24,6 +26,9 @@ class PromptFunction(models.Model):
     tenant = models.ForeignKey(Tenant, models.CASCADE, related_name="prompt_functions")
     slug = models.CharField(max_length=64, validators=[TOOL_NAME])
     created_at = models.DateTimeField(auto_now_add=True)
+
+    wall = Wall()
+    objects = ScopedManager["PromptFunction"]()
 
     class Meta:
         constraints = (
@@ -67,6 +72,9 @@ class PromptVersion(models.Model):
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
     created_at = models.DateTimeField(auto_now_add=True)
+
+    wall = Wall(parent=("prompt_id", "agents_promptfunction"))
+    objects = ScopedManager["PromptVersion"]()
 
     class Meta:
         ordering = ("-number",)

@@ -1,5 +1,7 @@
 """Runs. PostgreSQL is the truth about them: the queue only says that one is worth a look."""
 
+from typing import ClassVar
+
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -8,7 +10,9 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from agents.models.agents import DEFAULT_STEPS, MAX_STEPS, STEP_LIMITS, Agent
+from tenants.managers import ScopedManager
 from tenants.models import Scope, Tenant
+from tenants.walls import Wall
 
 
 class Run(models.Model):
@@ -83,6 +87,10 @@ class Run(models.Model):
     fence = models.PositiveBigIntegerField(default=0, editable=False)
     lease_until = models.DateTimeField(null=True, blank=True, editable=False)
     rung_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    wall = Wall(scope="scope_id", lookup=("'run:' || {row}.id = {lookup}",))
+    objects = ScopedManager["Run"]()
+    unscoped: ClassVar[models.Manager["Run"]] = models.Manager()
 
     class Meta:
         indexes = (

@@ -1,8 +1,12 @@
 """Rows that hold a secret, which exists only sealed: bound to the tenant and the row."""
 
+from typing import ClassVar, Self
+
 from django.db import models
 
+from tenants.managers import ScopedManager
 from tenants.models import DataKey, Tenant
+from tenants.walls import Wall
 
 
 class SealedRow(models.Model):
@@ -13,6 +17,9 @@ class SealedRow(models.Model):
     data_key = models.ForeignKey(
         DataKey, models.RESTRICT, null=True, editable=False, related_name="+"
     )
+
+    wall = Wall()
+    objects: ClassVar[ScopedManager[Self]] = ScopedManager()
 
     class Meta:
         abstract = True

@@ -6,6 +6,8 @@ from uuid_utils.compat import uuid7
 
 from agents.models.runs import Run
 from llmbroker import ToolStatus
+from tenants.managers import ScopedManager
+from tenants.walls import Wall
 
 OUTCOMES = [(status.value, status.value.replace("_", " ")) for status in ToolStatus]
 
@@ -54,6 +56,9 @@ class Step(models.Model):
     arguments = models.JSONField(null=True, blank=True)
     result = models.TextField(null=True, blank=True, help_text="What the model was told.")
     outcome = models.CharField(max_length=20, choices=OUTCOMES, null=True, blank=True)
+
+    wall = Wall(parent=("run_id", "agents_run"))
+    objects = ScopedManager["Step"]()
 
     class Meta:
         ordering = ("number",)

@@ -24,7 +24,8 @@ from agents.services.replay import Position, position_of
 from agents.services.tool_calls import run_tool
 from agents.tool_registry import ToolRegistry
 from llmbroker import Broker, Function, Reply, ToolCall
-from llmbroker.errors import LLMBrokerError, LLMRequestError
+from llmbroker.attribution import attributed
+from llmbroker.errors import LimitExceededError, LLMBrokerError, LLMRequestError
 
 MAX_ATTEMPTS = 3
 """A step that has taken so many workers down with it is not given a further one."""
@@ -68,6 +69,8 @@ def _outcome(run: Run, lease: Lease, broker: Broker, tools: ToolRegistry) -> Out
     except CancelRequestedError:
         return CANCELLED
     except (LLMRequestError, LLMBrokerError) as error:
+        if isinstance(error, LimitExceededError) and error.is_money:
+            return Outcome(Run.Status.INCOMPLETE, incomplete_reason=Run.IncompleteReason.BUDGET)
         return Outcome(Run.Status.FAILED, last_error=failure_of(error))
 
 
@@ -83,7 +86,9 @@ def _work(position: Position, lease: Lease, broker: Broker, tools: ToolRegistry)
         reserve(lease, step)
         release_connection()
         if step.kind == Step.Kind.MODEL_CALL:
-            record_reply(lease, step, _ask_model(position, broker), position)
+            with attributed(run=str(position.run.id), step=step.number):
+                reply = _ask_model(position, broker)
+            record_reply(lease, step, reply, position)
         else:
             result = run_tool(position.run, position.call_of(step), tools)
             record_result(lease, step, result, position)

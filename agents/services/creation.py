@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from uuid_utils.compat import uuid7
 
 from agents.models import Agent, Run
-from agents.selectors import agent_by_slug, run_by_idempotency_key
+from agents.selectors import active_runs, agent_by_slug, run_by_idempotency_key
 from agents.services.doorbell import ring
 from agents.services.events import append_events, entered
 from agents.services.instructions import instructions_for
@@ -22,6 +22,7 @@ from llmbroker.models import Message
 from llmbroker.text import storable_json
 from tenants.caller import Caller
 from tenants.errors import Conflict
+from tenants.services.limits import hold_run_limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,7 @@ def create_run(
     if idempotency_key is not None:
         run.idempotency_key, run.request_fingerprint = idempotency_key, request.fingerprint
     try:
-        _store(run)
+        _store(run, caller)
     except IntegrityError:
         # Of two requests at once the database lets one through.
         earlier = run_by_idempotency_key(caller.scope, idempotency_key)
@@ -103,7 +104,8 @@ def _new_run(caller: Caller, request: RunRequest, available: ToolRegistry) -> Ru
 
 
 @transaction.atomic
-def _store(run: Run) -> None:
+def _store(run: Run, caller: Caller) -> None:
+    hold_run_limits(caller=caller, active=partial(active_runs, caller.tenant))
     run.save(force_insert=True)
     append_events(run.id, entered(Run.Status.QUEUED))
     transaction.on_commit(partial(ring, run.id))

@@ -18,6 +18,7 @@ CODES: dict[type[Exception], str] = {
     errors.InvalidProviderResponseError: "invalid_provider_response",
     errors.ConnectionFailedError: "connection_failed",
     errors.LLMTimeoutError: "timeout",
+    errors.LimitExceededError: "limit_exceeded",
     errors.MissingKeyError: "missing_key",
     errors.UnknownModelError: "model_not_found",
     errors.LLMRequestError: "llm_request_failed",

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from django.db import Error, connections
 
 from agents.services.leases import Lease, extend
+from tenants.context import all_tenants
 
 EVERY = 4.0
 """Seconds between two heartbeats: a lease outlives two that fail."""
@@ -48,7 +49,8 @@ class Heartbeat:
         """Renew all leases now."""
         with self._lock:
             leases = tuple(self._leases)
-        extend(leases)
+        with all_tenants("heartbeat of runs", routine=True):
+            extend(leases)
 
     def _run(self) -> None:
         while self._goes_on():

@@ -10,12 +10,15 @@ from typing import Any
 
 from uuid_utils import uuid7
 
+from llmbroker.attribution import attribution
 from llmbroker.exchange import Exchange, Source
 from llmbroker.models import Call, CallStatus, Completion
+from llmbroker.outgoing import Outgoing
 from llmbroker.routing.call import Ask
 from llmbroker.routing.candidates import Candidate
 from llmbroker.routing.engine import Engine
 from llmbroker.routing.standing import Standing
+from llmbroker.routing.toll import Toll
 from llmbroker.routing.verdict import VERDICTS
 from llmbroker.wire.completion import one_tool_call
 from llmbroker.wire.failure import ExchangeError, Failure, FailureKind
@@ -47,16 +50,20 @@ class Attempt:
         self._engine = engine
         self._exchange = Exchange(engine.transport, candidate.config, candidate.key)
         self._ask = ask
+        self._part = attribution()
         self._standing = Standing(engine, candidate, known, claims)
         self._started = engine.clock()
         self._first_token: float | None = None
         self._ended = False
+        self._sent = False
+        self._toll = Toll(engine.gate, self._outgoing())
 
     async def answer(self, timeout: float | None) -> Completion:
         """Ask and wait for the whole answer. Raises ExchangeError.
 
         Whether it is used is for the caller to say, with ``succeed`` or ``abandon``.
         """
+        await self._toll.enter()
         request = self._request(stream=False)
         await self._begin()
         completion = await self._exchange.whole(
@@ -71,6 +78,7 @@ class Attempt:
 
     async def open(self, connection: AsyncExitStack, timeout: float | None) -> Source:
         """Ask and wait for the first content; the rest is read from the source."""
+        await self._toll.enter()
         request = self._request(stream=True)
         await self._begin()
         source = await self._exchange.open(
@@ -110,7 +118,7 @@ class Attempt:
     async def crash(self, error: BaseException) -> None:
         """Something of ours failed on the way, not the provider."""
         row = self._row(CallStatus.ERROR, error_class=type(error).__name__)
-        await self._end(self._record(row))
+        await self._end(self._record(row, self._toll.abandoned(sent=self._sent)))
 
     async def _end(self, work: Coroutine[Any, Any, None]) -> None:
         if self._ended:
@@ -121,8 +129,11 @@ class Attempt:
 
     async def _succeed(self, completion: Completion) -> None:
         self._engine.latency_of(self._ask).observe(self.candidate.name, self._seconds)
-        await self._record(self._answered(CallStatus.OK, completion))
+        row = self._answered(CallStatus.OK, completion)
+        await self._record(row, self._toll.answered(completion))
         await self._standing.answered()
+        if self._engine.payloads is not None:
+            await self._engine.payloads.record_payload(row, self._ask.messages, completion.message)
 
     async def _fail(self, failure: Failure, *, budget_spent: bool) -> None:
         cooled = None
@@ -144,26 +155,42 @@ class Attempt:
                 error_detail=detail or None,
                 cooldown_until=cooled,
             )
-            await self._record(row)
+            await self._record(row, self._toll.failed(failure.kind))
 
     async def _abandon(self, completion: Completion | None) -> None:
         status = CallStatus.SUPERSEDED if self.superseded else CallStatus.INTERRUPTED
         if completion is None:
-            await self._record(self._row(status))
+            await self._record(self._row(status), self._toll.abandoned(sent=self._sent))
             await self._standing.proved_nothing()
         else:
-            await self._record(self._answered(status, completion))
+            await self._record(self._answered(status, completion), self._toll.answered(completion))
             await self._standing.answered()
 
-    async def _record(self, row: Call) -> None:
-        """Give the slot back and write the outcome."""
+    async def _record(self, row: Call, leave_toll: Coroutine[Any, Any, None]) -> None:
+        """Give the slot back, settle with the gate, and write the outcome."""
         self._engine.slots.release(self.candidate.config)
-        await self._engine.store.record(row)
+        try:
+            await leave_toll
+        finally:
+            await self._engine.store.record(row)
 
     async def _begin(self) -> None:
         """Make the intent durable, before anything is sent."""
         if self._engine.intents is not None:
             await self._engine.intents.begin(self._row(CallStatus.STARTED))
+        self._sent = True
+
+    def _outgoing(self) -> Outgoing:
+        ask = self._ask
+        return Outgoing(
+            self.call_id,
+            ask.scope,
+            self.candidate.config,
+            ask.messages,
+            ask.tools,
+            ask.params,
+            self.candidate.key.id,
+        )
 
     def _request(self, *, stream: bool) -> Request:
         ask, config = self._ask, self.candidate.config
@@ -174,7 +201,7 @@ class Attempt:
                 self.candidate.key.value,
                 ask.messages,
                 tools=ask.tools,
-                params=ask.params,
+                params=self._toll.params,
                 stream=stream,
                 dropped=corrected.dropped,
                 renamed=corrected.renamed,
@@ -186,7 +213,7 @@ class Attempt:
     @property
     def _max_tokens(self) -> int | None:
         """The caller's cap of the answer, by which a cut answer is told from a broken one."""
-        params = self._ask.params or {}
+        params = self._toll.params or {}
         cap = params.get("max_completion_tokens", params.get("max_tokens"))
         return cap if isinstance(cap, int) else None
 
@@ -200,7 +227,17 @@ class Attempt:
             http_status=200,
             usage=completion.usage,
             model_answered=completion.model_answered,
+            provider_id=completion.provider_id,
+            **self._cost(completion),
         )
+
+    def _cost(self, completion: Completion) -> dict[str, Any]:
+        if self._engine.pricing is None or completion.usage is None:
+            return {}
+        price = self._engine.pricing(
+            self.candidate.config, completion.usage, completion.model_answered
+        )
+        return {} if price is None else {"cost_micros": price.micros, "price": price.source}
 
     def _row(self, status: CallStatus, **outcome: Any) -> Call:
         candidate, ask, started = self.candidate, self._ask, self._started
@@ -221,5 +258,7 @@ class Attempt:
             key_source=candidate.key.source if candidate.key.id else None,
             first_token_ms=None if first is None else round((first - started) * 1000),
             streamed=ask.stream,
+            run=self._part.run,
+            step=self._part.step,
             **outcome,
         )

@@ -12,7 +12,8 @@ from typing import Any
 
 from llmbroker.latency import Latency
 from llmbroker.memory import InMemoryStore
-from llmbroker.ports import IntentStore, KeyWatch, Secrets, Store
+from llmbroker.ports import Gate, IntentStore, KeyWatch, PayloadStore, Secrets, Store
+from llmbroker.prices import Pricing
 from llmbroker.routing.alarm import Alarm
 from llmbroker.routing.call import Ask
 from llmbroker.routing.corrections import Corrections
@@ -32,6 +33,8 @@ class Engine:
     slots: Slots
     secrets: Secrets
     clock: Callable[[], float] = time.time
+    gate: Gate | None = None
+    pricing: Pricing | None = None
     alarm: Alarm = field(default_factory=Alarm)
     latency: Latency = field(default_factory=Latency)
     first_token: Latency = field(default_factory=Latency)
@@ -40,6 +43,7 @@ class Engine:
     in_memory: bool = field(init=False)
     closing: bool = False
     intents: IntentStore | None = field(init=False)
+    payloads: PayloadStore | None = field(init=False)
     watch: KeyWatch | None = field(init=False)
     _running: set[asyncio.Future[Any]] = field(default_factory=set)
     _left: weakref.WeakSet[asyncio.Task[Any]] = field(default_factory=weakref.WeakSet)
@@ -48,6 +52,7 @@ class Engine:
         self.trust = Trust(self.clock)
         self.in_memory = type(self.store) is InMemoryStore and type(self.health) is MemoryHealth
         self.intents = self.store if isinstance(self.store, IntentStore) else None
+        self.payloads = self.store if isinstance(self.store, PayloadStore) else None
         self.watch = self.secrets if isinstance(self.secrets, KeyWatch) else None
 
     def latency_of(self, ask: Ask) -> Latency:

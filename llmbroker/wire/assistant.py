@@ -28,6 +28,7 @@ class Answer:
     usage: Usage | None = None
     model: str | None = None
     finish_reason: str | None = None
+    id: str | None = None
 
 
 def completion_of(answer: Answer, *, origin: str, max_tokens: int | None) -> Completion:
@@ -43,7 +44,14 @@ def completion_of(answer: Answer, *, origin: str, max_tokens: int | None) -> Com
     if answer.extras or any(_has_extras(call) for call in answer.tool_calls):
         message["x_origin"] = origin
     finish_reason = "length" if _was_cut(answer, max_tokens) else answer.finish_reason
-    return Completion(message, answer.usage, answer.model, finish_reason, answer.reasoning or None)
+    return Completion(
+        message,
+        answer.usage,
+        answer.model,
+        finish_reason,
+        answer.reasoning or None,
+        provider_id=answer.id,
+    )
 
 
 def _has_extras(call: Mapping[str, Any]) -> bool:

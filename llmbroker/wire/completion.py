@@ -62,7 +62,7 @@ def _answer(raw: Mapping[str, Any], choice: Mapping[str, Any]) -> Answer:
     refusal = message.get("refusal")
     if not text and isinstance(refusal, str):
         text = refusal  # the model's answer is that it will not: an answer all the same
-    model, finish_reason = raw.get("model"), choice.get("finish_reason")
+    model, finish_reason, identity = raw.get("model"), choice.get("finish_reason"), raw.get("id")
     return Answer(
         text=text,
         reasoning=reasoning or read_reasoning(message),
@@ -71,6 +71,7 @@ def _answer(raw: Mapping[str, Any], choice: Mapping[str, Any]) -> Answer:
         usage=read_usage(raw.get("usage")),
         model=model if isinstance(model, str) else None,
         finish_reason=finish_reason if isinstance(finish_reason, str) else None,
+        id=identity if isinstance(identity, str) and identity else None,
     )
 
 

@@ -156,6 +156,9 @@ class StreamAssembler:
         model = chunk.get("model")
         if isinstance(model, str) and model:
             self._answer.model = storable(model)
+        identity = chunk.get("id")
+        if isinstance(identity, str) and identity:
+            self._answer.id = storable(identity)
         self._seed = self._seed or f"{chunk.get('id')}/{chunk.get('created')}"
 
     def _read_choice(self, choice: Mapping[str, Any]) -> Iterator[Delta]:

@@ -27,6 +27,7 @@ class ServiceAdmin(ModelAdmin):
     """Saves through services: what one refuses becomes a message, and nothing is written."""
 
     show_full_result_count = False
+    list_per_page = 50
 
     def changeform_view(
         self,

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters
@@ -57,6 +58,7 @@ class ProviderKeyAdmin(ServiceAdmin):
     list_select_related = ("tenant", "scope", "data_key")
     search_fields = ("ref", "label", "tenant__slug", "scope__name")
     autocomplete_fields = ("scope",)
+    actions = ("disable_chosen", "enable_chosen")
     readonly_fields = ("ends_in", "state", "last_error", "last_used_at", "created_by", "created_at")
 
     @admin.display(description="value")
@@ -104,6 +106,23 @@ class ProviderKeyAdmin(ServiceAdmin):
             created_by=request.user if request.user.is_authenticated else None,
         )
         obj.pk, obj.hint = key.pk, key.hint
+
+    @admin.action(description="Disable")
+    def disable_chosen(self, request: HttpRequest, keys: QuerySet[ProviderKey]) -> None:
+        """Out of use with the next call of every process."""
+        self._set_status(request, keys, ProviderKey.Status.DISABLED)
+
+    @admin.action(description="Enable, also after a refusal")
+    def enable_chosen(self, request: HttpRequest, keys: QuerySet[ProviderKey]) -> None:
+        """Back in use."""
+        self._set_status(request, keys, ProviderKey.Status.ACTIVE)
+
+    def _set_status(
+        self, request: HttpRequest, keys: QuerySet[ProviderKey], status: ProviderKey.Status
+    ) -> None:
+        for key in keys:
+            update_key(key=key, status=status)
+        self.message_user(request, f"{len(keys)} keys are {status.label} now.")
 
     @method_decorator(sensitive_post_parameters("value"))
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

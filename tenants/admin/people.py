@@ -11,7 +11,12 @@ from django.http import HttpRequest
 
 from tenants.admin.base import KeptAdmin, TabularInline
 from tenants.models import Membership, Scope, Tenant
-from tenants.services.people import ensure_personal_scope, ensure_shared_scope
+from tenants.services.people import (
+    ensure_personal_scope,
+    ensure_shared_scope,
+    note_member,
+    set_key_policy,
+)
 
 
 class MembershipInline(TabularInline):
@@ -72,6 +77,11 @@ class TenantAdmin(KeptAdmin):
         super().save_formset(request, form, formset, change)
         for membership in formset.new_objects:
             ensure_personal_scope(tenant=membership.tenant, user=membership.user)
+            note_member("member.added", membership)
+        for membership, _ in formset.changed_objects:
+            note_member("member.changed", membership)
+        for membership in formset.deleted_objects:
+            note_member("member.removed", membership)
 
 
 @admin.register(Scope)
@@ -82,8 +92,18 @@ class ScopeAdmin(KeptAdmin):
     list_filter = ("kind", "key_policy")
     list_select_related = ("tenant", "user")
     search_fields = ("name", "tenant__slug", "user__email")
-    readonly_fields = ("tenant", "kind", "user", "id")
+    readonly_fields = ("tenant", "kind", "user", "name", "id")
 
     def has_add_permission(self, *_: Any, **__: Any) -> bool:
         """Never here."""
         return False
+
+    def save_model(
+        self,
+        request: HttpRequest,  # noqa: ARG002 - Django's signature
+        obj: Scope,
+        form: Any,  # noqa: ARG002
+        change: bool,  # noqa: ARG002, FBT001
+    ) -> None:
+        """Save through the service, which tells the audit log."""
+        set_key_policy(scope=Scope.objects.get(pk=obj.pk), policy=obj.key_policy)

@@ -3,7 +3,9 @@
 from django.db import models
 from uuid_utils.compat import uuid7
 
+from tenants.managers import ScopedManager
 from tenants.models.people import Tenant
+from tenants.walls import Wall
 
 
 class EncryptionKey(models.Model):
@@ -30,6 +32,9 @@ class DataKey(models.Model):
     wrapped = models.BinaryField()
     kek_id = models.CharField(max_length=64, db_index=True)
     created_at = models.DateTimeField(auto_now_add=True)
+
+    wall = Wall()
+    objects = ScopedManager["DataKey"]()
 
     class Meta:
         constraints = (

@@ -4,8 +4,10 @@ from django.db import models
 from django.db.models import Q
 from uuid_utils.compat import uuid7
 
+from tenants.managers import ScopedManager
 from tenants.models.keys import KEY_REF
 from tenants.models.people import SLUG, Scope, Tenant
+from tenants.walls import Wall
 
 
 class Endpoint(models.Model):
@@ -32,6 +34,9 @@ class Endpoint(models.Model):
     enabled = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
+
+    wall = Wall(scope="scope_id", also_read="{row}.scope_id IS NULL")
+    objects = ScopedManager["Endpoint"]()
 
     class Meta:
         constraints = (

@@ -6,8 +6,10 @@ from django.db import models
 from django.db.models import Q
 from uuid_utils.compat import uuid7
 
+from tenants.managers import ScopedManager
 from tenants.models.encryption import DataKey
 from tenants.models.people import Scope, Tenant
+from tenants.walls import SHARED_SCOPE, Wall
 
 KEY_REF = RegexValidator(
     r"\A[A-Z][A-Z0-9_]{1,63}\Z",
@@ -43,6 +45,9 @@ class ProviderKey(models.Model):
     )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
+
+    wall = Wall(scope="scope_id", also_read=SHARED_SCOPE)
+    objects = ScopedManager["ProviderKey"]()
 
     class Meta:
         constraints = (

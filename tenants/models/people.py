@@ -1,15 +1,27 @@
 """Tenants, their members, and the scopes that own keys and pay for calls."""
 
+from typing import ClassVar
+
 from django.conf import settings
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 from uuid_utils.compat import uuid7
 
+from tenants.managers import ScopedManager
+from tenants.walls import Wall
+
 SLUG = RegexValidator(
     r"\A[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\Z",
     "A slug has 1–63 lower-case letters, digits and inner hyphens.",
 )
+
+
+_OF_A_SHOWN_ROW = (
+    "{lookup} IS NOT NULL AND {row}.id IN (SELECT tenant_id FROM tenants_scope"
+    " UNION ALL SELECT tenant_id FROM tenants_membership)"
+)
+"""A look-up that shows a scope or a membership shows its tenant."""
 
 
 class Tenant(models.Model):
@@ -23,6 +35,10 @@ class Tenant(models.Model):
         help_text="May pay with the installation's own keys where it has none itself.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
+
+    wall = Wall(tenant="id", lookup=(_OF_A_SHOWN_ROW,))
+    objects = ScopedManager["Tenant"]()
+    unscoped: ClassVar[models.Manager["Tenant"]] = models.Manager()
 
     class Meta:
         ordering = ("slug",)
@@ -50,6 +66,10 @@ class Membership(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
     created_at = models.DateTimeField(auto_now_add=True)
+
+    wall = Wall(lookup=("'user:' || {row}.user_id = {lookup}",))
+    objects = ScopedManager["Membership"]()
+    unscoped: ClassVar[models.Manager["Membership"]] = models.Manager()
 
     class Meta:
         constraints = (
@@ -91,6 +111,14 @@ class Scope(models.Model):
         max_length=20, choices=KeyPolicy.choices, default=KeyPolicy.OWN_THEN_SHARED
     )
     created_at = models.DateTimeField(auto_now_add=True)
+
+    wall = Wall(
+        scope="id",
+        also_read="{row}.kind = 'shared'",
+        lookup=("'scope:' || {row}.id = {lookup}", "'user:' || {row}.user_id = {lookup}"),
+    )
+    objects = ScopedManager["Scope"]()
+    unscoped: ClassVar[models.Manager["Scope"]] = models.Manager()
 
     class Meta:
         constraints = (

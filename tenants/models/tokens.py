@@ -1,6 +1,7 @@
 """Access tokens, of which only a keyed digest is kept."""
 
 from datetime import datetime
+from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -8,8 +9,10 @@ from django.db import models
 from django.db.models import Q
 from uuid_utils.compat import uuid7
 
+from tenants.managers import ScopedManager
 from tenants.models.encryption import DataKey
 from tenants.models.people import Scope, Tenant
+from tenants.walls import Wall
 
 
 class AccessToken(models.Model):
@@ -35,6 +38,10 @@ class AccessToken(models.Model):
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
+
+    wall = Wall(scope="scope_id", lookup=("'token:' || {row}.token_id = {lookup}",))
+    objects = ScopedManager["AccessToken"]()
+    unscoped: ClassVar[models.Manager["AccessToken"]] = models.Manager()
 
     class Meta:
         constraints = (

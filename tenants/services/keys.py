@@ -14,9 +14,11 @@ from tenants.encryption import Secret
 from tenants.errors import InvalidInput
 from tenants.key_values import hint
 from tenants.models import ProviderKey, Scope
+from tenants.services.audit import CHANGED, difference, note, values_of
 from tenants.services.data_keys import data_key_for_sealing
 from tenants.services.integrity import conflict_if
 
+AUDITED = ("label", "priority", "status")
 _ONCE = "providerkey_value_once"
 
 
@@ -42,6 +44,7 @@ def add_key(
     with _value_once(ref):
         _seal(key, value)
         key.save(force_insert=True)
+        note("key.added", key, tenant_id=key.tenant_id, changes={"scope": key.scope_id})
     return key
 
 
@@ -63,6 +66,7 @@ def update_key(
             .select_related("scope", "tenant")
             .get(pk=key.pk)
         )
+        before = values_of(key, AUDITED)
         if value is not None:
             _seal(key, value)
             key.status, key.last_error = ProviderKey.Status.ACTIVE, ""
@@ -70,11 +74,16 @@ def update_key(
             if new is not None:
                 setattr(key, name, new)
         key.save()
+        replaced = {"value": CHANGED} if value is not None else {}
+        told = {**difference(before, key), **replaced}
+        note("key.changed", key, tenant_id=key.tenant_id, changes=told)
     return key
 
 
+@transaction.atomic
 def delete_key(*, key: ProviderKey) -> None:
     """Remove a key; the next call already goes without it."""
+    note("key.deleted", key, tenant_id=key.tenant_id)
     key.delete()
 
 
@@ -95,6 +104,7 @@ def note_refusal(*, key_id: UUID, value: Secret[str], detail: str) -> None:
     key.status = ProviderKey.Status.REFUSED
     key.last_error = detail[:500]
     key.save(update_fields=["status", "last_error", "updated_at"])
+    note("key.refused", key, tenant_id=key.tenant_id)
 
 
 def note_use(*, key_ids: list[UUID], now: datetime, unless_since: datetime) -> None:

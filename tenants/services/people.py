@@ -10,6 +10,7 @@ from tenants.errors import Conflict, InvalidInput
 from tenants.models import Membership, Scope, Tenant
 from tenants.models.people import SLUG
 from tenants.roles import ALL
+from tenants.services.audit import difference, note, values_of
 from tenants.services.integrity import conflict_if
 from tenants.services.tokens import NewToken, create_token
 
@@ -31,6 +32,7 @@ def create_tenant(*, slug: str, owner: User, name: str = "") -> NewTenant:
     _check_slug(slug)
     with conflict_if("tenants_tenant_slug_key", f"There is a tenant {slug} already.", param="slug"):
         tenant = Tenant.objects.create(slug=slug, name=name or slug)
+    note("tenant.created", tenant, tenant_id=tenant.pk)
     shared = ensure_shared_scope(tenant=tenant)
     personal = add_member(tenant=tenant, user=owner, role=Membership.Role.OWNER)
     token = create_token(scope=personal, name="first token", permissions=ALL, created_by=owner)
@@ -51,8 +53,25 @@ def add_member(*, tenant: Tenant, user: User, role: str) -> Scope:
     with conflict_if(
         "membership_once_per_tenant", f"{user.get_username()} is a member of {tenant} already."
     ):
-        Membership.objects.create(tenant=tenant, user=user, role=role)
+        member = Membership.objects.create(tenant=tenant, user=user, role=role)
+        note("member.added", member, tenant_id=tenant.pk, changes={"role": role})
     return ensure_personal_scope(tenant=tenant, user=user)
+
+
+@transaction.atomic
+def set_key_policy(*, scope: Scope, policy: str) -> Scope:
+    """Say whose keys a scope may pay with."""
+    before = values_of(scope, ["key_policy"])
+    scope.key_policy = policy
+    scope.save(update_fields=["key_policy"])
+    note("scope.changed", scope, tenant_id=scope.tenant_id, changes=difference(before, scope))
+    return scope
+
+
+def note_member(action: str, membership: Membership) -> None:
+    """Tell the audit log of a member whom the admin site changed."""
+    changes = {"user": membership.user_id, "role": membership.role}
+    note(action, membership, tenant_id=membership.tenant_id, changes=changes)
 
 
 def ensure_personal_scope(*, tenant: Tenant, user: User) -> Scope:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import User
+from django.db import transaction
 from uuid_utils.compat import uuid7
 
 from tenants import vault
@@ -13,6 +14,7 @@ from tenants.encryption import KeyUnavailable, Tampered
 from tenants.errors import InvalidInput, SecretUnavailable
 from tenants.models import AccessToken, DataKey, Scope
 from tenants.roles import ALL
+from tenants.services.audit import note
 from tenants.services.data_keys import data_key_for_sealing
 from tenants.tokens import TokenText, new_token
 
@@ -25,6 +27,7 @@ class NewToken:
     text: TokenText
 
 
+@transaction.atomic
 def create_token(
     *,
     scope: Scope,
@@ -53,12 +56,16 @@ def create_token(
         created_by=created_by,
         expires_at=expires_at,
     )
+    told = {"scope": scope.pk, "permissions": wanted, "expires_at": expires_at}
+    note("token.created", row, tenant_id=row.tenant_id, changes=told)
     return NewToken(row, text)
 
 
+@transaction.atomic
 def revoke_token(*, token: AccessToken, now: datetime) -> None:
     """The next request with this token is refused, in every process."""
-    AccessToken.objects.filter(pk=token.pk, revoked_at__isnull=True).update(revoked_at=now)
+    if AccessToken.objects.filter(pk=token.pk, revoked_at__isnull=True).update(revoked_at=now):
+        note("token.revoked", token, tenant_id=token.tenant_id)
 
 
 def is_genuine(*, token: AccessToken, text: TokenText) -> bool:

@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from datetime import timedelta
 
 import pytest
@@ -26,7 +27,7 @@ def another_worker(advance):
             connections.close_all()
 
     with ThreadPoolExecutor(1) as pool:
-        yield lambda run: pool.submit(work, run)
+        yield lambda run: pool.submit(copy_context().run, work, run)
 
 
 def columns(run):

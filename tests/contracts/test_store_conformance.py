@@ -125,6 +125,11 @@ class TestAnAttempt:
             error_class="RateLimitError",
             first_token_ms=300,
             streamed=True,
+            provider_id="chatcmpl-1",
+            run="run-1",
+            step=3,
+            cost_micros=1234,
+            price="list 1 small-1",
         )
         unset = {name.name for name in fields(Call) if getattr(call, name.name) is None}
         assert unset == {"score"}

@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from journal.models import Call, Rating
 from tests.journal.support import NOON
@@ -130,3 +131,28 @@ def test_people_without_the_permission_see_nothing(client, alice):
     alice.user.save()
     client.force_login(alice.user)
     assert client.get(CALLS).status_code == 403
+
+
+class TestTheFigures:
+    FIGURES = "/admin/journal/call/figures/"
+
+    def test_are_drawn_without_any_script(self, admin_client, alice, journaled):
+        journaled(alice, timezone.now(), status="error", error_class="<b>timeout", cost_micros=5)
+        text = admin_client.get(self.FIGURES).content.decode()
+        assert text.count('<svg viewBox="0 0 720') == 3
+        assert "&lt;b&gt;timeout" in text
+        assert "1 calls, 1 failed." in text
+
+    def test_are_of_one_tenant_where_asked(self, admin_client, alice, charlie, journaled):
+        journaled(alice, timezone.now())
+        text = admin_client.get(self.FIGURES, {"tenant": charlie.tenant.id, "days": 7})
+        assert "0 calls" in text.content.decode()
+
+    def test_survive_any_question(self, admin_client):
+        assert admin_client.get(self.FIGURES, {"days": "x", "tenant": "y"}).status_code == 200
+
+    def test_are_for_staff_only(self, client):
+        assert client.get(self.FIGURES).status_code == 302
+
+    def test_are_linked_from_the_calls(self, admin_client):
+        assert self.FIGURES in page(admin_client).content.decode()

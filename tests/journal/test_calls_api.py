@@ -78,6 +78,11 @@ def test_a_call_tells_what_was_asked_of_whom_and_how_it_went(api, alice, journal
             "reasoning_tokens": None,
         },
         "score": None,
+        "cost_micros": None,
+        "price": None,
+        "run": None,
+        "step": None,
+        "provider_id": None,
         "error_class": None,
         "error_detail": None,
         "cooldown_until": None,
@@ -141,7 +146,7 @@ class TestTheList:
         ("query", "param"),
         [
             ({"status": "fine"}, "status"),
-            ({"level": "installation"}, "level"),
+            ({"level": "world"}, "level"),
             ({"limit": "0"}, "limit"),
             ({"limit": "201"}, "limit"),
             ({"limit": "many"}, "limit"),
@@ -231,3 +236,22 @@ class TestTheLevel:
         assert (
             client_of(alice, ADMIN, JOURNAL_READ).get(url, {"level": "tenant"}).status_code == 200
         )
+
+
+class TestEverybodysCalls:
+    def test_are_not_for_a_token_whoever_made_it(self, alice):
+        alice.user.is_superuser = True
+        alice.user.save()
+        answer = client_of(alice).get("/api/v1/calls", {"level": "installation"})
+        assert answer.status_code == 403
+
+    def test_are_for_the_operator_who_is_signed_in(self, client, alice, charlie, journaled):
+        calls = {str(journaled(person).id) for person in (alice, charlie)}
+        query = {"level": "installation"}
+        client.force_login(alice.user)
+        assert client.get("/api/v1/calls", query).status_code == 403
+        alice.user.is_superuser = True
+        alice.user.save()
+        client.force_login(alice.user)
+        answer = client.get("/api/v1/calls", query).json()
+        assert {call["id"] for call in answer["data"]} == calls

@@ -4,6 +4,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from journal.models import Rating
+from journal.payloads import keep_payload
 from journal.urls import urlpatterns
 from tenants.roles import CHAT_WRITE, JOURNAL_READ, RUNS_READ, RUNS_WRITE
 from tests.journal.support import client_of
@@ -17,6 +18,11 @@ ROUTES = [
     ("calls", "get", "/api/v1/calls?trace_id={trace}", None),
     ("calls", "get", "/api/v1/calls?level=tenant&trace_id={trace}", None),
     ("calls", "get", "/api/v1/calls?after={after}", None),
+    ("calls-csv", "get", "/api/v1/calls.csv", None),
+    ("calls-csv", "get", "/api/v1/calls.csv?level=tenant", None),
+    ("calls-jsonl", "get", "/api/v1/calls.jsonl?level=tenant&trace_id={trace}", None),
+    ("payload", "get", "/api/v1/calls/{call}/payload", None),
+    ("payload", "get", "/api/v1/calls/{call}/payload?level=tenant", None),
     ("call", "get", "/api/v1/calls/{call}", None),
     ("call", "get", "/api/v1/calls/{call}?level=tenant", None),
     ("ratings", "post", "/api/v1/ratings", {"call_id": "{call}", "score": 0.0}),
@@ -24,6 +30,7 @@ ROUTES = [
     ("stats", "get", "/api/v1/stats?since=2026-01-01", None),
     ("stats", "get", "/api/v1/stats?since=2026-01-01&level=tenant", None),
 ]
+ALICES_WORDS = {"messages": [{"role": "user", "content": "alices-words"}], "answer": {}}
 NEEDED = {"get": JOURNAL_READ, "post": CHAT_WRITE}
 
 
@@ -37,6 +44,7 @@ def request_with_alices_ids(request, alice, journaled):
         llm_name="alices-model",
         error_detail="alices-detail",
     )
+    keep_payload(scope_id=alice.scope.id, call_id=call.id, said=ALICES_WORDS)
     ids = {"call": call.id, "trace": call.trace_id, "after": "f" * 32}
     body = body and {
         name: value.format(**ids) if isinstance(value, str) else value
@@ -57,11 +65,15 @@ def test_the_table_names_every_route():
 def test_the_owner_gets_what_the_intruder_is_denied(request_with_alices_ids, alice):
     answer = request_with_alices_ids(client_of(alice))
     assert answer.status_code in {200, 201}
-    assert b"alices-" in answer.content or answer.json().get("object") in {"rating", "list"}
+    said = answer.getvalue()
+    assert b"alices-" in said or answer.json().get("object") in {"rating", "list"}
 
 
 def test_another_tenant_learns_and_changes_nothing(request_with_alices_ids, charlie):
     answer = request_with_alices_ids(client_of(charlie))
+    if answer.streaming:
+        assert b"alices-" not in answer.getvalue()
+        return
     body = answer.json()
     if answer.status_code == 200:
         assert body.get("data", []) == []
@@ -75,7 +87,9 @@ def test_another_tenant_learns_and_changes_nothing(request_with_alices_ids, char
 def test_a_colleague_learns_and_changes_nothing(request_with_alices_ids, bob):
     answer = request_with_alices_ids(client_of(bob))
     assert answer.status_code in {200, 403, 404}
-    assert b"alices-" not in answer.content
+    assert b"alices-" not in answer.getvalue()
+    if answer.streaming:
+        return
     assert answer.json().get("totals", {"calls": 0})["calls"] == 0
     assert not Rating.objects.exists()
 

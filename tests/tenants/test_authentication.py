@@ -117,13 +117,13 @@ def test_a_token_that_cannot_be_checked_is_unavailable_and_not_wrong(api, alice,
     assert answer.json()["error"]["code"] == "secret_unavailable"
 
 
-def test_the_look_up_is_one_query_and_the_stamp_one_update_per_period(alice):
+def test_the_look_up_is_two_queries_and_the_stamp_one_update_per_period(alice):
     with CaptureQueriesContext(connection) as queries:
         caller_by_token(alice.token, now=NOW)
-    assert len(queries) == 2
+    assert len(queries) == 3
     with CaptureQueriesContext(connection) as queries:
         caller_by_token(alice.token, now=NOW + USE_NOTED_EVERY / 2)
-    assert len(queries) == 1
+    assert len(queries) == 2
     caller_by_token(alice.token, now=NOW + USE_NOTED_EVERY * 2)
     assert token_row(alice).last_used_at == NOW + USE_NOTED_EVERY * 2
 

@@ -15,7 +15,11 @@ from tenants.urls import urlpatterns
 NEEDED = {
     "keys": {"GET": "keys:write", "POST": "keys:write"},
     "key": {"GET": "keys:write", "PATCH": "keys:write", "DELETE": "keys:write"},
+    "audit": {"GET": "admin"},
+    "limits": {"GET": None, "POST": "admin"},
+    "limit": {"DELETE": "admin"},
     "scopes": {"GET": None},
+    "scope": {"PATCH": "admin"},
     "tokens": {"GET": "keys:write", "POST": "keys:write"},
     "token": {"DELETE": "keys:write"},
     "endpoints": {"GET": None, "POST": "keys:write"},

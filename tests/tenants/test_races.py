@@ -7,6 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connections
 
+from tenants.context import all_tenants
 from tenants.encryption import Secret
 from tenants.errors import Conflict
 from tenants.models import DataKey, EncryptionKey, ProviderKey, Scope, Tenant
@@ -25,7 +26,8 @@ def at_once(do):
     def one(number):
         together.wait()
         try:
-            return do(number)
+            with all_tenants("a thread of the tests"):
+                return do(number)
         except Conflict as refusal:
             return refusal
         finally:

@@ -12,7 +12,7 @@ from tenants.encryption import Secret
 from tenants.errors import SecretUnavailable
 from tenants.models import DataKey, EncryptionKey
 from tenants.services.keys import add_key
-from tenants.startup import require_encryption_keys
+from tenants.startup import require_safe_start
 
 OLD = "t1:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 WRONG = "t1:ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA="
@@ -31,21 +31,21 @@ def faults(databases=("default",)):
 
 def test_an_empty_database_takes_any_key(db):
     assert faults() == []
-    require_encryption_keys()
+    require_safe_start()
 
 
 def test_the_keys_that_the_database_was_written_with_pass(alice, settings):
     assert faults() == []
     settings.BROKER_ENCRYPTION_KEYS = f"{NEW},{OLD}"
     assert faults() == []
-    require_encryption_keys()
+    require_safe_start()
 
 
 def test_another_key_under_a_known_id_is_refused_before_it_encrypts_anything(alice, settings):
     settings.BROKER_ENCRYPTION_KEYS = WRONG
     assert faults() == ["tenants.E001"]
     with pytest.raises(ImproperlyConfigured, match="not the one that encrypted"):
-        require_encryption_keys()
+        require_safe_start()
     with pytest.raises(SecretUnavailable, match="another key under the id"):
         add_key(scope=alice.scope, ref="A_KEY", value=Secret("x" * 30))
     assert DataKey.objects.count() == 1
@@ -55,7 +55,7 @@ def test_a_missing_key_is_named_with_what_to_do(alice, settings):
     settings.BROKER_ENCRYPTION_KEYS = NEW
     assert faults() == ["tenants.E002"]
     with pytest.raises(ImproperlyConfigured, match=r"'t1'.*\n.*--abandon t1"):
-        require_encryption_keys()
+        require_safe_start()
 
 
 def test_a_missing_key_that_encrypts_nothing_is_not_missed(db, settings):

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.validators import validate_email
 from django.db import transaction
 
+from tenants.context import all_tenants
 from tenants.errors import ApplicationError
 from tenants.services.people import NewTenant, create_tenant, grant_admin_site, person_by_email
 
@@ -34,7 +35,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Create and print."""
         try:
-            new = self._create(options)
+            with all_tenants(f"create_tenant {options['slug']}"):
+                new = self._create(options)
         except ApplicationError as error:
             raise CommandError(error.message) from None
         if options["json"]:

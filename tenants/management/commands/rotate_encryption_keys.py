@@ -6,6 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from tenants import vault
+from tenants.context import all_tenants
 from tenants.errors import ApplicationError
 from tenants.services.data_keys import (
     abandon_encryption_key,
@@ -34,13 +35,17 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Rotate, or abandon a key."""
         try:
-            if options["abandon"]:
-                abandon_encryption_key(kek_id=options["abandon"], now=timezone.now())
-                self.stdout.write(f"Gave up {options['abandon']}.")
-            else:
-                self._rotate(max(1, options["batch_size"]))
+            with all_tenants("rotate_encryption_keys"):
+                self._run(options)
         except ApplicationError as error:
             raise CommandError(error.message) from None
+
+    def _run(self, options: dict[str, Any]) -> None:
+        if options["abandon"]:
+            abandon_encryption_key(kek_id=options["abandon"], now=timezone.now())
+            self.stdout.write(f"Gave up {options['abandon']}.")
+        else:
+            self._rotate(max(1, options["batch_size"]))
 
     def _rotate(self, size: int) -> None:
         done, failed, after = 0, [], None

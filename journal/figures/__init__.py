@@ -1,0 +1,1 @@
+"""Counting and adding up calls: live, and day by day in the background."""

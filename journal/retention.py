@@ -1,0 +1,80 @@
+"""Deleting, a batch at a time: short statements, short locks, and vacuum keeps up in between."""
+
+import logging
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from journal.models import Call, DailyFigures, Payload
+from journal.moments import EPOCH, first_id_at
+from journal.selectors import policy_of
+from tenants.models import Tenant
+
+log = logging.getLogger(__name__)
+
+BATCH = 2000
+NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+def kept_since(tenant_id: UUID, now: datetime) -> datetime:
+    """The start of what the tenant keeps of its calls."""
+    days = policy_of(tenant_id).metadata_days
+    return EPOCH if days is None else now - timedelta(days=days)
+
+
+def apply_retention(*, now: datetime, batch: int = BATCH) -> dict[str, int]:
+    """Delete what is older than each tenant keeps; how many calls and payloads went."""
+    gone = {"calls": 0, "payloads": 0}
+    for tenant_id in Tenant.objects.order_by("id").values_list("id", flat=True).iterator():
+        cutoff = now - timedelta(days=policy_of(tenant_id).payload_days)
+        gone["payloads"] += sum(delete_payloads(tenant_id=tenant_id, before=cutoff, batch=batch))
+        cutoff = kept_since(tenant_id, now)
+        gone["calls"] += sum(delete_calls(tenant_id=tenant_id, before=cutoff, batch=batch))
+    return gone
+
+
+def erase_journal(*, tenant_id: UUID, batch: int = BATCH) -> int:
+    """Delete everything that the journal holds of a tenant; how many rows went.
+
+    The installation's totals keep its counts. Its sealed payloads are unreadable from the
+    moment its data keys are gone, so destroy those first.
+    """
+    gone = sum(delete_payloads(tenant_id=tenant_id, batch=batch))
+    gone += sum(delete_calls(tenant_id=tenant_id, batch=batch))
+    return gone + DailyFigures.objects.filter(tenant_id=tenant_id).delete()[0]
+
+
+def delete_calls(
+    *, tenant_id: UUID, before: datetime | None = None, batch: int = BATCH
+) -> Iterator[int]:
+    """Delete a tenant's calls that began ``before``, oldest first, with their ratings."""
+    return _delete(Call.objects.filter(tenant_id=tenant_id), before, batch)
+
+
+def delete_payloads(
+    *, tenant_id: UUID, before: datetime | None = None, batch: int = BATCH
+) -> Iterator[int]:
+    """Delete what a tenant's calls ``before`` said."""
+    return _delete(Payload.objects.filter(tenant_id=tenant_id), before, batch)
+
+
+def _delete(
+    rows: "QuerySet[Call] | QuerySet[Payload]", before: datetime | None, batch: int
+) -> Iterator[int]:
+    """By ranges of ids, so that each statement reads one index from where the last one ended.
+
+    ``_raw_delete`` is Django's delete without reading the rows first: nothing of ours hangs
+    on them, and the database itself removes their ratings.
+    """
+    if before is not None:
+        rows = rows.filter(id__lt=first_id_at(before))
+    after = UUID(int=0)
+    while True:
+        ids = list(rows.filter(id__gt=after).order_by("id").values_list("id", flat=True)[:batch])
+        if not ids:
+            return
+        within = rows.filter(id__gt=after, id__lte=ids[-1])
+        yield within._raw_delete(rows.db)  # noqa: SLF001
+        after = ids[-1]

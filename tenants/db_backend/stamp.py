@@ -1,0 +1,36 @@
+"""What a transaction is told: the role, the tenant, the scope, the look-up."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from psycopg.sql import SQL, Literal
+
+from tenants.context import (
+    ADMINISTRATION,
+    WHOLE_TENANT,
+    AllTenants,
+    Lookup,
+    Reach,
+    Where,
+)
+
+
+@lru_cache(maxsize=4096)
+def stamp(where: Where | None, resting_role: str) -> str:
+    """The statement that stamps the open transaction, and nothing beyond it."""
+    tenant, scope, lookup = "", "", ""
+    role = resting_role
+    if isinstance(where, Reach):
+        tenant = str(where.tenant_id)
+        scope = WHOLE_TENANT if where.scope_id is None else str(where.scope_id)
+    elif isinstance(where, Lookup):
+        lookup = where.name
+    elif isinstance(where, AllTenants):
+        role = ADMINISTRATION
+    settings = SQL(
+        "SELECT set_config('app.tenant_id', {}, true), set_config('app.scope_id', {}, true),"
+        " set_config('app.lookup', {}, true), set_config('role', {}, true)"
+    )
+    values = map(Literal, (tenant, scope, lookup, role))
+    return settings.format(*values).as_string(None)

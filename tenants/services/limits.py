@@ -1,0 +1,70 @@
+"""Setting limits, and holding concurrent runs to theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+
+from django.db import transaction
+
+from llmbroker.errors import LimitExceededError
+from tenants.caller import Caller
+from tenants.context import Reach, scope_active
+from tenants.errors import InvalidInput
+from tenants.models import AccessToken, Limit, Scope, Tenant
+from tenants.services.audit import note
+
+
+def set_limit(
+    *,
+    tenant: Tenant,
+    kind: str,
+    value: Decimal,
+    scope: Scope | None = None,
+    token: AccessToken | None = None,
+) -> Limit:
+    """Set a limit, or change the one there is; it holds in every process within a second."""
+    if scope is not None and token is not None:
+        raise InvalidInput("A limit is a scope's or a token's.", param="token")
+    if kind not in Limit.MONEY and value != int(value):
+        raise InvalidInput("This limit is a whole number.", param="value")
+    if token is not None and kind == Limit.Kind.CONCURRENT_RUNS:
+        raise InvalidInput("Runs count for their scope: limit that.", param="kind")
+    with transaction.atomic():
+        limit, _ = Limit.objects.update_or_create(
+            tenant=tenant, scope=scope, token=token, kind=kind, defaults={"value": value}
+        )
+        note("limit.set", limit, tenant_id=tenant.pk, changes={"scope": scope, "token": token})
+    return limit
+
+
+@transaction.atomic
+def delete_limit(*, limit: Limit) -> None:
+    """Take a limit away, with what was counted under it."""
+    note("limit.deleted", limit, tenant_id=limit.tenant_id)
+    limit.delete()
+
+
+def hold_run_limits(*, caller: Caller, active: Callable[[Scope | None], int]) -> None:
+    """Refuse one run too many; within the transaction that will store it.
+
+    ``active`` counts the runs of a scope (None: of the tenant) that are not over. The limits'
+    rows stay locked to the transaction's end, so that two requests at once are counted apart.
+    """
+    limits = Limit.objects.select_for_update().filter(
+        tenant=caller.tenant, kind=Limit.Kind.CONCURRENT_RUNS
+    )
+    for limit in limits.order_by("pk"):
+        if limit.scope_id not in (None, caller.scope.pk):
+            continue
+        with scope_active(Reach(caller.tenant.pk)):  # a tenant's limit counts everybody's runs
+            count = active(caller.scope if limit.scope_id else None)
+        if count >= limit.value:
+            raise LimitExceededError(
+                f"The {limit.of}'s limit of {int(limit.value)} concurrent runs is reached.",
+                name=limit.kind,
+                of=limit.of,
+                limit=str(int(limit.value)),
+                remaining="0",
+                reset_after=None,
+            )

@@ -1,0 +1,89 @@
+"""Money limits: reserved at its worst before a call, spent as it was after it.
+
+Each takes the period's row lock, so that of any number of calls at once none sees room that
+another has taken. Several limits are locked in the order of their ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F, Sum
+
+from tenants.limits.rules import period_of
+from tenants.models import Limit, Reservation, Spending
+
+
+@dataclass(frozen=True, slots=True)
+class NoRoom:
+    """The limit that refuses, and what is left of it."""
+
+    limit: Limit
+    remaining: Decimal
+
+
+def reserve_money(
+    *,
+    limits: Sequence[Limit],
+    call_id: UUID,
+    amount: Decimal,
+    now: datetime,
+    lasts: timedelta,
+) -> list[UUID] | NoRoom:
+    """Reserve ``amount`` under all ``limits``, or nothing; the ids of their spending rows."""
+    with transaction.atomic():
+        rows = [_locked(limit, now) for limit in limits]
+        for limit, row in zip(limits, rows, strict=True):
+            left = limit.value - row.spent - _reserved(row, now)
+            if amount > left:
+                return NoRoom(limit, max(left, Decimal(0)))
+        Reservation.objects.bulk_create(
+            Reservation(
+                tenant_id=row.tenant_id,
+                spending=row,
+                call_id=call_id,
+                amount=amount,
+                expires_at=now + lasts,
+            )
+            for row in rows
+        )
+    return [row.pk for row in rows]
+
+
+def settle_money(*, spending_ids: Sequence[UUID], call_id: UUID, amount: Decimal | None) -> None:
+    """Spend what the call came to (None: all that was reserved), and end its reservations."""
+    with transaction.atomic():
+        for row in Spending.objects.select_for_update().filter(pk__in=spending_ids).order_by("pk"):
+            reserved = row.reservations.filter(call_id=call_id)
+            if amount is None:
+                spent = reserved.aggregate(sum=Sum("amount"))["sum"] or Decimal(0)
+            else:
+                spent = amount
+            reserved.delete()
+            Spending.objects.filter(pk=row.pk).update(spent=F("spent") + spent)
+
+
+def remaining_of(limit: Limit, now: datetime) -> Decimal:
+    """What may still be spent in the limit's period, calls under way counted at their worst."""
+    row = Spending.objects.filter(limit=limit, period=period_of(limit, now)).first()
+    if row is None:
+        return limit.value
+    return max(limit.value - row.spent - _reserved(row, now), Decimal(0))
+
+
+def _locked(limit: Limit, now: datetime) -> Spending:
+    place = {"limit": limit, "period": period_of(limit, now), "tenant_id": limit.tenant_id}
+    Spending.objects.bulk_create([Spending(**place)], ignore_conflicts=True)
+    return Spending.objects.select_for_update().get(**place)
+
+
+def _reserved(row: Spending, now: datetime) -> Decimal:
+    """By calls that are alive: those that never came back are forgotten here."""
+    row.reservations.filter(expires_at__lte=now).delete()
+    total: Decimal | None = row.reservations.aggregate(sum=Sum("amount"))["sum"]
+    return total or Decimal(0)
