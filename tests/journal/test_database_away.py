@@ -1,6 +1,8 @@
 """The database is really away: a PostgreSQL of the test's own, stopped and started again."""
 
 import os
+import subprocess
+import sys
 import tempfile
 import threading
 from datetime import UTC, datetime
@@ -22,6 +24,7 @@ from journal.models import INSTALLATION, Call
 from journal.spool import CHUNK, Spool
 from journal.writer import GroupWriter, Pace
 from llmbroker.errors import LLMBrokerError
+from tests.support.worker import ROOT, services
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PACE = Pace(retry=0.1)
@@ -31,7 +34,7 @@ AWAY_SECONDS = float(os.environ.get("AWAY_SECONDS", "0.5"))
 
 
 class Server:
-    """A PostgreSQL with nothing but the journal's two tables, copied from the tests' database."""
+    """A PostgreSQL with the project's tables."""
 
     def __init__(self, folder):
         self._server = Postgres(folder / "cluster", folder / "log")
@@ -47,6 +50,11 @@ class Server:
         if self._runs:
             self._server.stop(self._address)
         self._runs = False
+
+    def migrate(self):
+        environment = {**os.environ, **services(), "DATABASE_URL": self._server.url(self._address)}
+        command = [sys.executable, "manage.py", "migrate", "-v0"]
+        subprocess.run(command, cwd=ROOT, env=environment, check=True)
 
     def connect(self):
         connection = psycopg.connect(
@@ -67,31 +75,13 @@ class Server:
         return sorted(status for _, status in self.rows())
 
 
-def table_like(cursor, name):
-    cursor.execute(
-        "SELECT string_agg(format('%%I %%s', attname, format_type(atttypid, atttypmod)), ', '"
-        " ORDER BY attnum) FROM pg_attribute"
-        " WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped",
-        [name],
-    )
-    return f"CREATE TABLE {name} ({cursor.fetchone()[0]})"
-
-
 @pytest.fixture(scope="module")
-def server(django_db_setup, django_db_blocker):
-    from django.db import connection
-
-    with django_db_blocker.unblock(), connection.cursor() as cursor:
-        tables = [table_like(cursor, name) for name in ("journal_call", "tenants_scope")]
+def server():
     # Not below pytest's own folder, which every pytest on this machine closes to other accounts.
     with tempfile.TemporaryDirectory() as folder:
         server = Server(Path(folder))
         server.start()
-        with server.connect() as ours:
-            for table in tables:
-                ours.execute(table)
-            ours.execute("ALTER TABLE journal_call ADD PRIMARY KEY (id, scope_id)")
-            ours.execute("ALTER TABLE journal_call ALTER tenant_id SET NOT NULL")
+        server.migrate()
         yield server
         server.stop()
 
@@ -100,7 +90,7 @@ def server(django_db_setup, django_db_blocker):
 def up(server):
     server.start()
     with server.connect() as connection:
-        connection.execute("TRUNCATE journal_call")
+        connection.execute("TRUNCATE journal_call CASCADE")
     return server
 
 
@@ -131,7 +121,7 @@ def settle(writer, *records):
 
 
 def wait_until_replayed(spool):
-    for _ in range(600):
+    for _ in range(round(20 * (30 + 2 * AWAY_SECONDS))):
         if spool.is_empty:
             return
         threading.Event().wait(0.05)
