@@ -11,6 +11,9 @@ LOCAL := $(PY) -m broker_project.local
 # Nearby: servers on the usual ports where usable, else embedded ones; see docs.
 WITH_SERVICES := $(LOCAL).run --nearby
 
+# One per core pays; PYTEST_PROCESSES=0 runs them in this one, for a debugger.
+PYTEST_PROCESSES ?= 2
+
 export BROKER_LOCAL := 1
 export PYTHONUNBUFFERED := 1
 
@@ -84,7 +87,7 @@ run-checks:
 .PHONY: run-tests
 run-tests:
 	@echo "== pytest"
-	@$(PY) -m pytest $(PYTEST_ARGS)
+	@$(PY) -m pytest -n $(PYTEST_PROCESSES) --dist loadfile $(PYTEST_ARGS)
 
 # --- the virtual environment: again only when a requirements file changed ---
 

@@ -25,7 +25,14 @@ DEBUG = env.bool("DEBUG", default=False)
 
 
 def _required(name: str, why: str) -> str:
+    """The setting, or what the file holds that ``<name>_FILE`` names; lines count as commas."""
     value: str = env.str(name, default="")
+    if not value and (path := env.str(f"{name}_FILE", default="")):
+        try:
+            lines = Path(path).read_text("utf-8").split()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ImproperlyConfigured(f"{name}_FILE cannot be read: {error}") from None
+        value = ",".join(lines)
     if not value:
         raise ImproperlyConfigured(f"{name} is not set: {why}")
     return value
@@ -36,10 +43,16 @@ SECRET_KEY = _required(
     "a long random string; `python -m broker_project.local.secrets` prints one, and with"
     " BROKER_LOCAL=1 a local trial makes its own",
 )
-# Newest first, "id:base64 of 32 bytes", separated by commas. The first one encrypts.
-BROKER_ENCRYPTION_KEYS = _required(
-    "BROKER_ENCRYPTION_KEYS",
-    "it encrypts the provider keys; `python -m broker_project.local.secrets` prints one",
+# Newest first, "id:base64 of 32 bytes", separated by commas. The first one encrypts. A key
+# service stands in for them where BROKER_KEYRING names one: the path of a callable that gives it.
+BROKER_KEYRING = env.str("BROKER_KEYRING", default="")
+BROKER_ENCRYPTION_KEYS = (
+    ""
+    if BROKER_KEYRING
+    else _required(
+        "BROKER_ENCRYPTION_KEYS",
+        "it encrypts the provider keys; `python -m broker_project.local.secrets` prints one",
+    )
 )
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", default=[])

@@ -12,6 +12,7 @@ from llmbroker.direct import AsyncDirectClient, Resolved
 from llmbroker.errors import MissingKeyError, UnknownCallError, UnknownModelError
 from llmbroker.learning import Learner
 from llmbroker.models import (
+    ApiKey,
     Call,
     CallStatus,
     LLMConfig,
@@ -146,16 +147,21 @@ class AsyncCaller:
         )
         return AsyncStream(lambda: self._open(ask), self._rate, operation)
 
-    def direct(self, alias: str | None = None, *, name: str | None = None) -> AsyncDirectClient:
+    def direct(
+        self, alias: str | None = None, *, name: str | None = None, key: ApiKey | None = None
+    ) -> AsyncDirectClient:
         """A client for exactly one model: no pool, no failover, no journal.
 
-        Its calls raise UnknownModelError or MissingKeyError; ``await`` it to know at once.
+        It pays with ``key``, else with the scope's first. Its calls raise UnknownModelError or
+        MissingKeyError; ``await`` it to know at once.
         """
         if (alias is None) == (name is None):
             raise ValueError("pass exactly one of alias and name")
 
         async def resolve() -> Resolved:
             config = await self._named(alias, name)
+            if key is not None:
+                return config, key
             keys = await self._parts.pool.keys(config.api_key_ref, scope=self._scope)
             if not keys:
                 raise MissingKeyError(f"{config.name}: no key is stored as {config.api_key_ref}")

@@ -11,7 +11,7 @@ from llmbroker.broker import AsyncBroker
 from llmbroker.caller import AsyncCaller
 from llmbroker.direct import AsyncDirectClient
 from llmbroker.loop_thread import LoopThread
-from llmbroker.models import Call, Completion, Message, ToolSchema, Usage
+from llmbroker.models import ApiKey, Call, Completion, Message, ToolSchema, Usage
 from llmbroker.reply import AsyncReply, DirectResult, Reply
 from llmbroker.routing.call import Prefer
 from llmbroker.snapshot import ModelStats, Snapshot
@@ -66,12 +66,14 @@ class Caller:
         """See AsyncCaller.stream."""
         return Stream(self._caller.stream(prompt, **kwargs), self._loop)
 
-    def direct(self, alias: str | None = None, *, name: str | None = None) -> DirectClient:
+    def direct(
+        self, alias: str | None = None, *, name: str | None = None, key: ApiKey | None = None
+    ) -> DirectClient:
         """A client for exactly one model; a missing model or key is reported at once.
 
         Raises UnknownModelError or MissingKeyError.
         """
-        client = self._caller.direct(alias, name=name)
+        client = self._caller.direct(alias, name=name, key=key)
         self._loop.run(_checked(client))
         return DirectClient(client, self._loop)
 

@@ -13,6 +13,7 @@ from tenants.models.keys import KEY_REF
 from tenants.models.people import SLUG
 from tenants.roles import ALL
 from tenants.serializers_base import StrictSerializer
+from tenants.services.key_checks import KeyCheck, Standing
 from tenants.vault import is_readable
 
 SCOPE_HELP = "'shared' or a scope's id; the caller's own scope if left out."
@@ -82,6 +83,15 @@ class KeyOutput(serializers.ModelSerializer[ProviderKey]):
     def get_needs_reentry(self, key: ProviderKey) -> bool:
         """Whether the stored value can no longer be opened."""
         return not is_readable(key)
+
+
+class KeyCheckOutput(serializers.Serializer[KeyCheck]):
+    """What a provider thinks of a key."""
+
+    object = serializers.CharField(default="key.check", read_only=True)
+    standing = serializers.ChoiceField(choices=[each.value for each in Standing])
+    llm = serializers.CharField()
+    detail = serializers.CharField()
 
 
 class ScopeOutput(serializers.ModelSerializer[Scope]):

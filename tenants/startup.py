@@ -4,6 +4,7 @@ import hmac
 from dataclasses import dataclass
 
 from django.apps import apps
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.db.models import Exists, OuterRef
@@ -44,6 +45,7 @@ SELECT rolsuper OR rolbypassrls OR pg_has_role(current_user, admin.oid, 'USAGE')
 FROM pg_roles me LEFT JOIN LATERAL (SELECT oid FROM pg_roles WHERE rolname = %s) admin ON true
 WHERE me.rolname = current_user
 """
+_ROLE_IS_MADE = "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = %s)"
 _UNFORCED = """
 SELECT relname FROM pg_class WHERE relname = ANY(%s)
 AND relnamespace = current_schema()::regnamespace AND NOT (relrowsecurity AND relforcerowsecurity)
@@ -53,6 +55,13 @@ SELECT relname FROM pg_class WHERE relispartition AND relkind = 'r'
 AND relnamespace = current_schema()::regnamespace
 AND has_table_privilege(current_user, oid, 'SELECT')
 """
+
+
+def role_is_made() -> bool:
+    """Whether the server has the application's role, as it has after the first migration."""
+    with scope_active(None), connection.cursor() as cursor:
+        cursor.execute(_ROLE_IS_MADE, [settings.DATABASE_ROLE or APPLICATION])
+        return bool(cursor.fetchone()[0])
 
 
 def wall_faults() -> list[Fault]:

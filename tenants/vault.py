@@ -10,8 +10,10 @@ from uuid import UUID
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.utils.module_loading import import_string
 
 from tenants.encryption import (
+    CachedKeyring,
     DataKeys,
     EnvKeyring,
     Keyring,
@@ -29,6 +31,8 @@ log = logging.getLogger(__name__)
 
 def keyring() -> Keyring:
     """The keyring of the settings. Raises ImproperlyConfigured if it cannot be read."""
+    if settings.BROKER_KEYRING:
+        return _plugged(settings.BROKER_KEYRING)
     parsed = _keyring(settings.BROKER_ENCRYPTION_KEYS)
     if isinstance(parsed, str):
         raise ImproperlyConfigured(
@@ -80,6 +84,21 @@ def data_key_opens(key: DataKey) -> bool:
     except (KeyUnavailable, Tampered):
         return False
     return True
+
+
+@functools.lru_cache(maxsize=1)
+def _plugged(path: str) -> Keyring:
+    """The keyring that BROKER_KEYRING names: a callable without arguments, by its dotted path."""
+    try:
+        made = import_string(path)()
+    except ImportError as error:
+        raise ImproperlyConfigured(f"BROKER_KEYRING: {error}") from None
+    if not isinstance(made, Keyring):
+        raise ImproperlyConfigured(
+            f"BROKER_KEYRING: {path} gives no tenants.encryption.Keyring, which has active, ids,"
+            " wrap, unwrap and check_value."
+        )
+    return CachedKeyring(made)
 
 
 @functools.lru_cache(maxsize=1)

@@ -58,7 +58,7 @@ def is_local() -> bool:
 
 
 def _unset(names: tuple[str, ...]) -> list[str]:
-    return [name for name in names if not os.environ.get(name)]
+    return [name for name in names if not any(map(os.environ.get, (name, f"{name}_FILE")))]
 
 
 def _fill(values: dict[str, str]) -> None:

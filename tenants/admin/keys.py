@@ -1,9 +1,12 @@
 """Provider keys: the value goes in and never comes out."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import method_decorator
@@ -11,16 +14,28 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from tenants.admin.base import ModelForm, ServiceAdmin
 from tenants.encryption import Secret
-from tenants.errors import InvalidInput
+from tenants.errors import ApplicationError, InvalidInput
 from tenants.key_values import key_value
 from tenants.models import ProviderKey
+from tenants.runtime import current_broker
+from tenants.services.key_checks import Standing, check_key
 from tenants.services.keys import add_key, update_key
 from tenants.vault import is_readable
 
 if TYPE_CHECKING:
+    from django.forms import CheckboxInput as UnfoldBooleanSwitchWidget
     from django.forms import PasswordInput as UnfoldAdminPasswordWidget
 else:
-    from unfold.widgets import UnfoldAdminPasswordWidget
+    from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldBooleanSwitchWidget
+
+CHECKED_AT_ONCE = 10
+"""Keys that one action checks, since the page waits for their providers."""
+
+LEVELS = {
+    Standing.ACCEPTED: messages.SUCCESS,
+    Standing.REFUSED: messages.ERROR,
+    Standing.UNKNOWN: messages.WARNING,
+}
 
 
 class ProviderKeyForm(ModelForm):
@@ -31,6 +46,14 @@ class ProviderKeyForm(ModelForm):
         required=False,
         widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "off"}),
         help_text="Shown to nobody once saved. Leave it empty to keep the present value.",
+    )
+
+    check = forms.BooleanField(
+        label="Check with the provider",
+        required=False,
+        initial=True,
+        widget=UnfoldBooleanSwitchWidget,
+        help_text="One call of one token, when the value is saved.",
     )
 
     class Meta:
@@ -58,7 +81,7 @@ class ProviderKeyAdmin(ServiceAdmin):
     list_select_related = ("tenant", "scope", "data_key")
     search_fields = ("ref", "label", "tenant__slug", "scope__name")
     autocomplete_fields = ("scope",)
-    actions = ("disable_chosen", "enable_chosen")
+    actions = ("check_chosen", "disable_chosen", "enable_chosen")
     readonly_fields = ("ends_in", "state", "last_error", "last_used_at", "created_by", "created_at")
 
     @admin.display(description="value")
@@ -106,6 +129,37 @@ class ProviderKeyAdmin(ServiceAdmin):
             created_by=request.user if request.user.is_authenticated else None,
         )
         obj.pk, obj.hint = key.pk, key.hint
+
+    def response_add(self, request: HttpRequest, obj: ProviderKey, *args: Any) -> HttpResponse:
+        """Say what the provider thinks of the new value."""
+        self._check_if_wanted(request, obj)
+        return super().response_add(request, obj, *args)
+
+    def response_change(self, request: HttpRequest, obj: ProviderKey) -> HttpResponse:
+        """Say what the provider thinks of a replaced value."""
+        if request.POST.get("value"):
+            self._check_if_wanted(request, obj)
+        return super().response_change(request, obj)
+
+    def _check_if_wanted(self, request: HttpRequest, key: ProviderKey) -> None:
+        # After the form's transaction: nothing is locked while a provider thinks.
+        if request.POST.get("check"):
+            transaction.on_commit(partial(self._check, request, key.pk))
+
+    def _check(self, request: HttpRequest, pk: UUID) -> None:
+        key = ProviderKey.objects.select_related("data_key", "scope").get(pk=pk)
+        try:
+            checked = check_key(key=key, broker=current_broker())
+        except ApplicationError as error:
+            self.message_user(request, error.message, messages.WARNING)
+        else:
+            self.message_user(request, checked.sentence, LEVELS[checked.standing])
+
+    @admin.action(description="Check with the provider")
+    def check_chosen(self, request: HttpRequest, keys: QuerySet[ProviderKey]) -> None:
+        """One call of one token with each, of a few at a time."""
+        for pk in keys.values_list("pk", flat=True)[:CHECKED_AT_ONCE]:
+            self._check(request, pk)
 
     @admin.action(description="Disable")
     def disable_chosen(self, request: HttpRequest, keys: QuerySet[ProviderKey]) -> None:

@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import os
 import re
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -27,10 +27,10 @@ _KEY_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 
 class KeyUnavailable(Exception):  # noqa: N818 - named for what happened
-    """The keyring has no key of that id."""
+    """The keyring has no key of that id, or cannot say."""
 
-    def __init__(self, kek_id: str) -> None:
-        super().__init__(f"BROKER_ENCRYPTION_KEYS holds no key with the id {kek_id!r}")
+    def __init__(self, kek_id: str, why: str = "") -> None:
+        super().__init__(why or f"BROKER_ENCRYPTION_KEYS holds no key with the id {kek_id!r}")
         self.kek_id = kek_id
 
 
@@ -38,8 +38,12 @@ class Tampered(Exception):  # noqa: N818
     """The bytes were changed, moved from another place, or sealed under another key."""
 
 
+@runtime_checkable
 class Keyring(Protocol):
-    """Where the key-encrypting keys are; one of the environment, or a key service."""
+    """Where the key-encrypting keys are: the environment, or a key service (BROKER_KEYRING).
+
+    What cannot be asked now, as a service that does not answer, is KeyUnavailable too.
+    """
 
     @property
     def active(self) -> str:

@@ -99,7 +99,7 @@ def note_refusal(*, key_id: UUID, value: Secret[str], detail: str) -> None:
         .filter(pk=key_id, status=ProviderKey.Status.ACTIVE)
         .first()
     )
-    if key is None or bytes(key.fingerprint) != _fingerprint(key, value):
+    if key is None or bytes(key.fingerprint) != fingerprint_of(key, value):
         return
     key.status = ProviderKey.Status.REFUSED
     key.last_error = detail[:500]
@@ -119,11 +119,11 @@ def _seal(key: ProviderKey, value: Secret[str]) -> None:
     key.sealed = vault.data_keys().seal(
         vault.wrapped(key.data_key), vault.place_of_value(key.pk), value
     )
-    key.fingerprint = _fingerprint(key, value)
+    key.fingerprint = fingerprint_of(key, value)
     key.hint = hint(value)
 
 
-def _fingerprint(key: ProviderKey, value: Secret[str]) -> bytes:
+def fingerprint_of(key: ProviderKey, value: Secret[str]) -> bytes:
     """Tells whether two values are the same, to who holds the data key and nobody else."""
     return vault.data_keys().digest(
         vault.wrapped(key.data_key), "fingerprint", key.scope_id.bytes, key.ref, value.reveal()

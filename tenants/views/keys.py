@@ -13,8 +13,10 @@ from tenants.caller import caller_of
 from tenants.models import ProviderKey
 from tenants.pagination import page_of
 from tenants.permissions import KEYS_WRITE
+from tenants.runtime import current_broker
 from tenants.selectors import keys_of
-from tenants.serializers import KeyChange, KeyInput, KeyOutput, validated
+from tenants.serializers import KeyChange, KeyCheckOutput, KeyInput, KeyOutput, validated
+from tenants.services.key_checks import check_key
 from tenants.services.keys import add_key, delete_key, update_key
 
 
@@ -41,6 +43,18 @@ class KeyList(APIView):
         scope = writable_scope(caller, values.pop("scope", None))
         key = add_key(scope=scope, created_by=caller.user, **values)
         return Response(represent(key), status=201)
+
+
+class KeyChecks(APIView):
+    """Trying a key with its provider."""
+
+    required_permissions: ClassVar = {"POST": KEYS_WRITE}
+
+    @extend_schema(operation_id="keys_check", request=None, responses=KeyCheckOutput)
+    def post(self, request: Request, key_id: UUID) -> Response:
+        """Make one call of one token with this key; a refused key is out of use from then on."""
+        key = writable_key(caller_of(request), key_id)
+        return Response(KeyCheckOutput(check_key(key=key, broker=current_broker())).data)
 
 
 class KeyDetail(APIView):

@@ -1,11 +1,14 @@
 """What the database itself refuses, whoever writes."""
 
+from datetime import UTC, datetime
+
 import pytest
 from django.db import IntegrityError, connection, transaction
-from django.utils import timezone
 
 from agents.models import Agent, Event, Run, Step
 from tests.support.model_server import ask, say
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 pytestmark = pytest.mark.django_db
 
@@ -27,12 +30,12 @@ def _written(write):
     [
         {"status": "resting"},
         {"status": "completed"},
-        {"status": "queued", "ended_at": timezone.now()},
-        {"lease_until": timezone.now()},
-        {"status": "incomplete", "ended_at": timezone.now()},
-        {"status": "incomplete", "ended_at": timezone.now(), "incomplete_reason": "tired"},
+        {"status": "queued", "ended_at": NOON},
+        {"lease_until": NOON},
+        {"status": "incomplete", "ended_at": NOON},
+        {"status": "incomplete", "ended_at": NOON, "incomplete_reason": "tired"},
         {"incomplete_reason": "max_steps"},
-        {"status": "failed", "ended_at": timezone.now()},
+        {"status": "failed", "ended_at": NOON},
         {"last_error": {"code": "x", "message": "y"}},
         {"status": "cancelling"},
         {"max_steps": 0},
@@ -76,9 +79,9 @@ def test_steps_and_events_are_numbered_once_per_run(start):
         {"kind": "model_call", "name": "today"},
         {"kind": "tool_call", "name": None},
         {"kind": "tool_call", "message": {"role": "assistant"}},
-        {"ended_at": timezone.now()},
+        {"ended_at": NOON},
         {"status": "completed"},
-        {"status": "completed", "ended_at": timezone.now()},
+        {"status": "completed", "ended_at": NOON},
     ],
     ids=str,
 )

@@ -12,6 +12,7 @@ from agents.services.http_tools import create_http_tool
 from agents.services.mcp_servers import create_mcp_server
 from agents.services.prompts import PromptText, create_prompt
 from agents.tool_sources.catalog import tools_of
+from tenants.context import all_tenants
 from tenants.errors import Conflict
 
 HTTP_TOOL = {
@@ -43,7 +44,8 @@ def test_of_tools_that_are_made_at_once_under_one_name_one_is_stored(alice):
     def make(work):
         together.wait(10)
         try:
-            work(alice.tenant)
+            with all_tenants("tests", routine=True):
+                work(alice.tenant)
         except Conflict as error:
             refused.append(error.code)
         finally:

@@ -28,6 +28,12 @@ def answer_to(error):
     return response.status_code, response.data["error"], response.headers
 
 
+def over_limit(**kind):
+    return llm_errors.LimitExceededError(
+        "m", name="rpm", of="tenant", limit="5", remaining="0", reset_after=9.5, **kind
+    )
+
+
 APPLICATION = [
     (app_errors.InvalidInput("m"), 400, "invalid_request_error", "invalid_value"),
     (app_errors.NotAuthenticated("m"), 401, "authentication_error", "invalid_token"),
@@ -100,6 +106,8 @@ ENGINE = [
     (llm_errors.ToolLoopLimitError("m"), 400, "invalid_request_error", "max_steps"),
     (llm_errors.UnknownCallError("m"), 404, "not_found_error", "unknown_call"),
     (llm_errors.EmptyRegistryError(MARKER), 503, "api_error", "no_models"),
+    (over_limit(), 429, "rate_limit_error", "limit_exceeded"),
+    (over_limit(is_money=True), 402, "insufficient_quota", "budget_exceeded"),
     (llm_errors.LLMBrokerError(MARKER), 503, "api_error", "broker_unavailable"),
     (llm_errors.LLMRequestError(MARKER), 502, "api_error", "llm_request_failed"),
 ]
@@ -113,7 +121,7 @@ ENGINE = [
 def test_an_exception_has_its_status_type_and_code(error, status, kind, code):
     answered, body, _ = answer_to(error)
     assert (answered, body["type"], body["code"]) == (status, kind, code)
-    assert set(body) == {"type", "code", "message", "param", "request_id"}
+    assert set(body) - {"limit"} == {"type", "code", "message", "param", "request_id"}
     assert body["request_id"] == "req_1"
     assert body["message"]
     assert MARKER not in str(body)

@@ -117,21 +117,20 @@ def of_acme(rows, acmes):
 
 
 def attack(client, acmes):
-    """Every route with every verb; what came back that is acme's."""
-    leaks = []
+    """Every route with every verb that it takes; what comes back that is acme's."""
     theirs = acmes.all_ids()
     for path, _ in API:
         for url in concrete(path, acmes):
             for verb in VERBS:
                 for body in bodies(acmes) if verb in ("post", "patch", "put") else [None]:
                     answer = getattr(client, verb)(url, body)
+                    if answer.status_code == 405:
+                        break
+                    if "<" in path and answer.status_code not in (404, 400):
+                        yield f"{verb} {path} answered {answer.status_code}"
                     text = answer.getvalue().decode().replace(url.split("/")[-1], "")
-                    named = "<" in path
-                    if named and answer.status_code not in (404, 405, 400):
-                        leaks.append(f"{verb} {path} answered {answer.status_code}")
                     if any(pk in text for pk in theirs) or "acme" in text:
-                        leaks.append(f"{verb} {path} shows what is acme's")
-    return leaks
+                        yield f"{verb} {path} shows what is acme's"
 
 
 def test_the_walk_knows_an_id_for_every_parameter_of_every_route(acmes):
@@ -141,7 +140,7 @@ def test_the_walk_knows_an_id_for_every_parameter_of_every_route(acmes):
 
 def test_the_intruder_gets_nothing_over_any_route(api, acmes, globexes, walls):
     before = of_acme(snapshot(), acmes)
-    assert attack(api(globexes.person.token), acmes) == []
+    assert list(attack(api(globexes.person.token), acmes)) == []
     assert of_acme(snapshot(), acmes) == before
 
 
@@ -218,8 +217,8 @@ def test_the_walk_would_find_a_gap(api, acmes, globexes, monkeypatch):
     try:
         client = api(globexes.person.token)
         client.raise_request_exception = False  # where nothing is filtered, code meets surprises
-        leaks = attack(client, acmes)
+        leaks = list(itertools.islice(attack(client, acmes), 10))
     finally:
         monkeypatch.undo()
         connection._rest()
-    assert len(leaks) > 10
+    assert len(leaks) == 10

@@ -2,7 +2,6 @@
 
 import re
 from datetime import timedelta
-from uuid import uuid4
 
 import pytest
 from django.db import connection
@@ -88,7 +87,7 @@ def test_a_search_finds_a_call_and_what_belongs_to_a_scope_or_a_tenant(
     assert shown(admin_client, q=f"{alice.scope.tenant_id} t") == [mine.id]
 
 
-@pytest.mark.parametrize("text", [str(uuid4()), "t", "%", "' OR 1=1"])
+@pytest.mark.parametrize("text", ["6f1c2f0e-3c54-4c2e-9a51-2d7f6f0f2c11", "t", "%", "' OR 1=1"])
 def test_a_search_for_something_else_finds_nothing(admin_client, alice, journaled, text):
     journaled(alice, trace_id="t")
     assert shown(admin_client, q=text) == []

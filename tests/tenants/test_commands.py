@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 
 from tenants.authentication import caller_by_token
 from tenants.encryption import Secret
+from tenants.errors import Conflict
 from tenants.models import DataKey, EncryptionKey, Membership, ProviderKey, Scope, Tenant
 from tenants.roles import ALL
 from tenants.services.data_keys import rewrap_batch
@@ -114,6 +115,37 @@ def test_after_a_rotation_the_old_encryption_key_is_not_needed(stored, settings)
     assert set(ProviderKey.objects.values_list("sealed", flat=True)) == sealed
     assert caller_by_token(stored, now=Tenant.objects.first().created_at)
     assert set(EncryptionKey.objects.values_list("kek_id", flat=True)) == {"new"}
+
+
+class TestSecretsUnderNewDataKeys:
+    """`rotate_encryption_keys --secrets`."""
+
+    def test_all_move_and_all_still_open(self, stored):
+        before = dict(ProviderKey.objects.values_list("pk", "data_key"))
+        told = run("rotate_encryption_keys", "--secrets")
+        assert "5 secrets of 5 of 5 tenants" in told
+        assert values() == [VALUE] * 5
+        for pk, data_key in ProviderKey.objects.values_list("pk", "data_key"):
+            assert data_key != before[pk]
+
+    def test_tokens_go_on_and_a_value_is_still_known_by_its_scope(self, stored):
+        run("rotate_encryption_keys", "--secrets")
+        assert caller_by_token(stored, now=Tenant.objects.first().created_at)
+        scope = Scope.objects.filter(kind="shared").first()
+        with pytest.raises(Conflict):
+            add_key(scope=scope, ref="A_KEY", value=Secret(VALUE))
+
+    def test_an_interrupted_move_goes_on_where_it_was(self, stored):
+        first = run("rotate_encryption_keys", "--secrets").splitlines()[0]
+        assert "Every secret" in run("rotate_encryption_keys", *first.split()[-3:])
+        assert DataKey.objects.count() == 10
+
+    def test_one_that_does_not_open_stays_and_is_named(self, stored):
+        damaged = ProviderKey.objects.order_by("pk").first()
+        ProviderKey.objects.filter(pk=damaged.pk).update(sealed=bytes(damaged.sealed)[:-1])
+        with pytest.raises(CommandError, match=str(damaged.pk)):
+            run("rotate_encryption_keys", "--secrets")
+        assert DataKey.objects.filter(provider_keys=damaged.pk).get().pk == damaged.data_key_id
 
 
 def test_an_interrupted_rotation_is_simply_started_again(stored, settings):

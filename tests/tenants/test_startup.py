@@ -68,7 +68,7 @@ def test_nothing_is_asked_of_the_database_unless_a_check_may(db, settings):
     assert faults(databases=None) == []
 
 
-@pytest.mark.parametrize("value", ["t1", "t1:c2hvcnQ=", "t1:c2VjcmV0LW1hcmtlci1zZWNyZXQtbWFya2Vy"])
+@pytest.mark.parametrize("value", ["t1", "t1:c2VjcmV0LW1hcmtlci1zZWNyZXQtbWFya2Vy"])
 def test_a_process_with_an_unreadable_keyring_does_not_start_and_repeats_no_key(value):
     done = subprocess.run(
         [sys.executable, "-W", "error", "manage.py", "check"],
@@ -83,3 +83,28 @@ def test_a_process_with_an_unreadable_keyring_does_not_start_and_repeats_no_key(
     )
     assert "32 bytes" in done.stderr.splitlines()[-1]
     assert value.partition(":")[2] not in done.stderr or not value.partition(":")[2]
+
+
+def test_keys_may_stand_in_a_file_one_to_a_line(tmp_path):
+    path = tmp_path / "keys"
+    path.write_text(f"{NEW}\n{OLD}\n")
+    shown = settings_of_a_process(path, "settings.BROKER_ENCRYPTION_KEYS")
+    assert shown.stdout == f"{NEW},{OLD}"
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    missing = settings_of_a_process(tmp_path / "gone", "settings.DEBUG")
+    assert missing.returncode != 0
+    assert "BROKER_ENCRYPTION_KEYS_FILE cannot be read" in missing.stderr
+
+
+def settings_of_a_process(path, shown):
+    code = f"from django.conf import settings; print({shown}, end='')"
+    kept = {name: value for name, value in os.environ.items() if name != "BROKER_ENCRYPTION_KEYS"}
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**kept, "BROKER_ENCRYPTION_KEYS_FILE": str(path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )

@@ -1,9 +1,11 @@
 """Moves every tenant's data key under the active encryption key."""
 
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 
 from tenants import vault
 from tenants.context import all_tenants
@@ -13,14 +15,19 @@ from tenants.services.data_keys import (
     forget_unused_encryption_keys,
     rewrap_batch,
 )
+from tenants.services.reencryption import reseal_secrets, tenants_sealed_before
+
+REPORT_EVERY = 100
+"""Tenants between two lines of progress."""
 
 
 class Command(BaseCommand):
     """manage.py rotate_encryption_keys"""
 
     help = (
-        "Re-encrypt the data keys under the first key of BROKER_ENCRYPTION_KEYS. Secrets are not"
-        " touched, the service may run, and an interrupted rotation is simply started again."
+        "Re-encrypt the data keys under the first key of BROKER_ENCRYPTION_KEYS. The service may"
+        " run, and an interrupted rotation is simply started again. Secrets are only touched with"
+        " --secrets, which gives every tenant a new data key."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -30,6 +37,18 @@ class Command(BaseCommand):
             "--abandon",
             metavar="ID",
             help="give up a lost key instead: what it encrypted has to be entered again",
+        )
+
+        parser.add_argument(
+            "--secrets",
+            action="store_true",
+            help="re-encrypt every secret under a new data key of its tenant",
+        )
+        parser.add_argument(
+            "--before",
+            metavar="TIME",
+            help="with --secrets: leave out tenants whose data key is newer, to go on after an"
+            " interruption",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -44,6 +63,8 @@ class Command(BaseCommand):
         if options["abandon"]:
             abandon_encryption_key(kek_id=options["abandon"], now=timezone.now())
             self.stdout.write(f"Gave up {options['abandon']}.")
+        elif options["secrets"]:
+            self._reseal(_moment(options["before"]))
         else:
             self._rotate(max(1, options["batch_size"]))
 
@@ -61,3 +82,26 @@ class Command(BaseCommand):
                 " `manage.py doctor` says what they concern."
             )
         self.stdout.write(self.style.SUCCESS("Every data key is under the active key."))
+
+    def _reseal(self, before: datetime) -> None:
+        self.stdout.write(f"To go on after an interruption: --secrets --before {before:%FT%TZ}")
+        waiting = list(tenants_sealed_before(before).values_list("pk", flat=True))
+        total, moved, failed = len(waiting), 0, []
+        for number, tenant_id in enumerate(waiting, start=1):
+            resealed = reseal_secrets(tenant_id=tenant_id)
+            moved += resealed.moved
+            failed += resealed.failed
+            if number % REPORT_EVERY == 0 or number == total:
+                self.stdout.write(f"{moved} secrets of {number} of {total} tenants")
+        if failed:
+            raise CommandError(f"{len(failed)} secrets do not open and stay: {failed[0]} …")
+        self.stdout.write(self.style.SUCCESS("Every secret is under a new data key."))
+
+
+def _moment(text: str | None) -> datetime:
+    if text is None:
+        return timezone.now()
+    moment = parse_datetime(text)
+    if moment is None or timezone.is_naive(moment):
+        raise CommandError("--before takes a time with its offset, as 2026-03-01T12:00:00Z.")
+    return moment
