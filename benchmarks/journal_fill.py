@@ -55,6 +55,9 @@ FROM (
 ) AS made
 """
 
+# None of these calls is open, so that there is nothing to be swept.
+SWEPT = "INSERT INTO journal_progress (name, until) VALUES ('sweep', %s)"
+
 CONSTRAINTS = """
 SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
 WHERE conparentid = 0 AND (
@@ -87,6 +90,7 @@ def fill(rows: int, scopes: int) -> None:
         for statement in rebuild:
             connection.execute(statement)
             print(f"{time.perf_counter() - filled:7.0f} s  {statement[:90]}", flush=True)
+        connection.execute(SWEPT, [END - timedelta(hours=1)])
         connection.execute("VACUUM (ANALYZE) journal_call")
         print(f"built and analyzed in {time.perf_counter() - filled:,.0f} s", flush=True)
 

@@ -28,8 +28,8 @@ REMEMBERED = 20_000
 PATIENCE = 2.0
 """Seconds to wait for a database where there is a last answer to fall back on."""
 
-PAUSE = 1.0
-"""Seconds, at least, for which nobody asks a database again that has just failed."""
+PAUSE, LONGEST_PAUSE = 1.0, 5.0
+"""Seconds for which nobody asks a database again that has just failed."""
 
 
 AWAY = (OperationalError, InterfaceError, TimeoutError)
@@ -109,7 +109,8 @@ class Memory:
         """The longer a failure takes, the longer the database is left in peace."""
         if not self.away:
             now = self._clock()
-            self._left_in_peace_until = now + max(PAUSE, 4 * (now - started))
+            pause = max(PAUSE, 4 * (now - started))
+            self._left_in_peace_until = now + min(pause, LONGEST_PAUSE)
 
     def _instead(self, question: Hashable, error: Exception, started: float) -> Any:
         """What was answered last."""

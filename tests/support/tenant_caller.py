@@ -11,6 +11,7 @@ import sys
 from decimal import Decimal
 
 import django
+from django.db import connections
 from django.utils import timezone
 from uuid_utils import uuid7
 
@@ -90,6 +91,7 @@ if __name__ == "__main__":
 
     with all_tenants("drill", routine=True):
         person = make_person(sys.argv[1])
+    connections.close_all()
     asyncio.run(call_without_end(*person))
     with all_tenants("drill", routine=True):
         sys.stdout.write(f"spent {spent()}\n")
