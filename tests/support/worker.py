@@ -22,7 +22,7 @@ from django.conf import settings
 from django.db import connection
 
 ROOT = Path(__file__).resolve().parents[2]
-READY = " ready."
+READY = (" ready.", "Application startup complete.")
 
 
 class Worker:
@@ -71,8 +71,9 @@ class Worker:
                 self.kill()
                 raise
         self._reader.join(5)
-        if self.process.stdout is not None:
-            self.process.stdout.close()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
 
     def _read(self) -> None:
         stdout = self.process.stdout
@@ -80,7 +81,7 @@ class Worker:
             return
         for line in stdout:
             self.lines.append(line)
-            if READY in line:
+            if any(ready in line for ready in READY):
                 self._ready.set()
 
 
@@ -89,18 +90,34 @@ def running_worker(
     *, concurrency: int = 4, options: tuple[str, ...] = (), **environment: str
 ) -> Iterator[Worker]:
     """Start a worker, wait until it takes tasks, and stop it at the end."""
+    worker = start_worker(concurrency=concurrency, options=options, **environment)
+    try:
+        worker.wait_until_ready()
+        yield worker
+    finally:
+        worker.stop()
+
+
+def start_worker(
+    *, concurrency: int = 4, options: tuple[str, ...] = (), **environment: str
+) -> Worker:
+    """A Celery worker on its way up."""
     command = [
         *(sys.executable, "-m", "celery", "-A", "broker_project", "worker"),
         *("-P", "threads", "-c", str(concurrency), "-l", "INFO", "-n", f"test-{os.getpid()}@%h"),
         *("--without-gossip", "--without-mingle"),
         *options,
     ]
-    worker = Worker(command, {**os.environ, **services(), **environment})
-    try:
-        worker.wait_until_ready()
-        yield worker
-    finally:
-        worker.stop()
+    return Worker(command, {**os.environ, **services(), **environment})
+
+
+def start_web(port: int, **environment: str) -> Worker:
+    """A web server on its way up."""
+    command = [
+        *(sys.executable, "-m", "uvicorn", "broker_project.asgi:application"),
+        *("--port", str(port), "--no-access-log"),
+    ]
+    return Worker(command, {**os.environ, **services(), **environment})
 
 
 def services() -> dict[str, str]:
