@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -11,6 +11,7 @@ from django.utils import timezone
 from tenants.authentication import USE_NOTED_EVERY, caller_by_token
 from tenants.errors import NotAuthenticated
 from tenants.models import AccessToken, DataKey, Membership
+from tenants.outage import process_memory
 from tenants.roles import ALL, OF_ROLE
 from tenants.services.people import add_member
 from tenants.services.tokens import create_token, revoke_token
@@ -177,3 +178,43 @@ def test_an_administrator_of_the_installation_is_no_member_of_a_tenant(browser, 
     client = Client()
     client.force_login(admin_user)
     assert client.get("/api/v1/keys", headers={"X-Tenant": "acme"}).status_code == 403
+
+
+class TestWhileTheDatabaseIsAway:
+    """A token in use is who it was, for a while."""
+
+    @pytest.fixture(autouse=True)
+    def memory(self):
+        process_memory.cache_clear()
+        yield
+        process_memory.cache_clear()
+
+    @pytest.fixture
+    def away(self):
+        def refuse(*_):
+            raise OperationalError("away")
+
+        return lambda: connection.execute_wrapper(refuse)
+
+    def test_a_token_in_use_goes_on_and_another_does_not(self, alice, bob, away):
+        before = caller_by_token(alice.token, now=NOW)
+        with away():
+            assert caller_by_token(alice.token, now=NOW) == before
+            with pytest.raises(OperationalError):
+                caller_by_token(bob.token, now=NOW)
+
+    def test_a_token_that_expires_meanwhile_is_refused(self, alice, away):
+        token = token_row(alice)
+        token.expires_at = NOW + timedelta(hours=1)
+        token.save()
+        caller_by_token(alice.token, now=NOW)
+        with away(), pytest.raises(NotAuthenticated):
+            caller_by_token(alice.token, now=NOW + timedelta(hours=2))
+
+    def test_a_token_that_was_refused_before_is_not_remembered(self, alice, away):
+        caller_by_token(alice.token, now=NOW)
+        revoke_token(token=token_row(alice), now=NOW)
+        with pytest.raises(NotAuthenticated):
+            caller_by_token(alice.token, now=NOW)
+        with away(), pytest.raises(OperationalError):
+            caller_by_token(alice.token, now=NOW)
