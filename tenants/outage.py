@@ -129,18 +129,20 @@ class Memory:
 
     def _recall(self, question: Hashable) -> tuple[float, Any] | None:
         known = self._answers.get(question)
-        if known is None or self._clock() - known[0] > self._seconds:
-            return None
-        return known
+        return None if known is None or self._clock() - known[0] > self._seconds else known
 
     def _remembered(self, question: Hashable, answer: Any) -> Any:
         with self._changing:
             self._left_in_peace_until = 0.0
             self._answers[question] = (self._clock(), answer)
             self._answers.move_to_end(question)
-            if len(self._answers) > REMEMBERED:
+            while len(self._answers) > REMEMBERED or self._is_old(next(iter(self._answers))):
                 self._answers.popitem(last=False)
         return answer
+
+    def _is_old(self, question: Hashable) -> bool:
+        """Keys are not held longer than they can be of use."""
+        return self._clock() - self._answers[question][0] > self._seconds
 
 
 @functools.cache

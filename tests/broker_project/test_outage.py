@@ -117,6 +117,48 @@ def test_memory_ends(database, secrets, clock):
         run(secrets.keys("KEY", scope="s1"))
 
 
+def test_what_is_too_old_to_be_of_use_is_not_held(database, clock):
+    memory = Memory(60, clock)
+    memory.ask_now("key", lambda: "value")
+    clock.now += 61
+    memory.ask_now("another", lambda: "other")
+    assert list(memory._answers) == ["another"]
+
+
+def test_a_database_that_does_not_answer_at_all_is_not_waited_for(clock, monkeypatch):
+    monkeypatch.setattr("tenants.outage.PATIENCE", 0.01)
+    memory = Memory(60, clock)
+
+    async def hangs():
+        await asyncio.Event().wait()
+
+    async def answers():
+        return "value"
+
+    async def work():
+        await memory.ask("key", answers)
+        assert await memory.ask("key", hangs) == "value"
+        assert memory.away
+
+    run(work())
+
+
+def test_what_the_database_itself_refuses_is_forgotten(clock):
+    memory = Memory(60, clock)
+
+    def refuse():
+        raise PermissionError
+
+    def away():
+        raise OperationalError
+
+    memory.ask_now("token", lambda: "caller")
+    with pytest.raises(PermissionError):
+        memory.ask_now("token", refuse)
+    with pytest.raises(OperationalError):
+        memory.ask_now("token", away)
+
+
 def test_a_failed_database_is_left_in_peace_for_a_second(database, secrets, clock):
     run(secrets.keys("KEY", scope="s1"))
     database.away = True

@@ -131,6 +131,8 @@ class TestTheList:
             ({"model": "large"}, {"llm_name": "large"}),
             ({"model": "large-1"}, {"model": "large-1"}),
             ({"status": "rate_limited"}, {"status": "rate_limited"}),
+            ({"run": "r1"}, {"run": "r1", "step": 2}),
+            ({"call_id": None}, {}),
             (
                 {"operation": "chat", "trace_id": "t", "status": "error"},
                 {"operation": "chat", "trace_id": "t", "status": "error"},
@@ -140,6 +142,7 @@ class TestTheList:
     def test_holds_what_matches_the_filters(self, api, alice, journaled, query, columns):
         journaled(alice)
         wanted = journaled(alice, **columns)
+        query = {name: text or str(wanted.id) for name, text in query.items()}
         assert listed(api, **query) == [str(wanted.id)]
 
     @pytest.mark.parametrize(

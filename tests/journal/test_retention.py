@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
+from broker_project.broker import ProjectBroker
 from journal.adapters import DjangoStore
 from journal.figures.adding_up import add_up
 from journal.models import Call, DailyFigures, Payload, Rating, RetentionPolicy
@@ -17,10 +18,12 @@ from journal.payloads import keep_payload, open_payload, payload_rules
 from journal.retention import apply_retention, delete_calls, erase_journal
 from journal.selectors import Reach
 from journal.statistics import Period, statistics_of
+from llmbroker import InMemoryRegistry, LLMConfig
 from llmbroker import models as engine
 from llmbroker.attribution import attributed
 from tenants.errors import SecretUnavailable
 from tests.journal.support import NOON, client_of
+from tests.support.model_server import ModelServer, say
 
 pytestmark = pytest.mark.django_db
 
@@ -190,3 +193,23 @@ def test_payloads_are_kept_only_where_the_tenant_or_the_call_asks(alice, of_tena
 
     asyncio.run(record())
     assert Payload.objects.count() == kept
+
+
+@pytest.mark.django_db(transaction=True)
+def test_code_asks_for_the_payload_of_the_calls_within_and_of_no_other(alice):
+    with (
+        ModelServer() as model,
+        ProjectBroker(
+            InMemoryRegistry([LLMConfig("m", model.base_url, "m", "")]),
+            store=DjangoStore(),
+            secrets={},
+        ) as broker,
+    ):
+        model.script(say("unasked"), say("kept"))
+        caller = broker.for_scope(alice.user)
+        caller.chat(MESSAGES)
+        with attributed(keep_payload=True):
+            kept = caller.chat(MESSAGES)
+    body = client_of(alice).get(f"/api/v1/calls/{kept.call_id}/payload").json()
+    assert body["answer"]["content"] == "kept"
+    assert Payload.objects.count() == 1
