@@ -123,8 +123,8 @@ class AsyncDirectClient:
     ) -> AsyncIterator[Toll]:
         """A request's way through the gate, left however the request ends."""
         outgoing = Outgoing(str(uuid7()), self._scope, config, messages, tools, params, key.id)
-        toll = Toll(self._gate, outgoing)
-        await toll.enter()
+        toll = Toll(self._gate, params)
+        await toll.enter(lambda: outgoing)
         try:
             yield toll
         except ExchangeError as error:

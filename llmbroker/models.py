@@ -92,7 +92,13 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         """Sum of the known figures; unknown only where both are unknown."""
-        return Usage(*(_add(getattr(self, name), getattr(other, name)) for name in USAGE_FIELDS))
+        return Usage(
+            _add(self.prompt_tokens, other.prompt_tokens),
+            _add(self.completion_tokens, other.completion_tokens),
+            _add(self.total_tokens, other.total_tokens),
+            _add(self.cached_tokens, other.cached_tokens),
+            _add(self.reasoning_tokens, other.reasoning_tokens),
+        )
 
     def as_dict(self) -> dict[str, int | None]:
         """The figures by name, in OpenAI's spelling for the first three."""

@@ -14,16 +14,14 @@ NO_KEY = ApiKey("", "")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """``ids`` names this candidate's four cooldowns, from the widest to the narrowest."""
+    """``name`` is the configured model's; ``ids`` names this candidate's four cooldowns, from the
+    widest to the narrowest, of which ``model_id`` is the model's."""
 
     config: LLMConfig
     key: ApiKey
-    ids: dict[Cools, str] = field(repr=False, compare=False, hash=False)
-
-    @property
-    def name(self) -> str:
-        """The configured model's name."""
-        return self.config.name
+    name: str
+    model_id: str = field(repr=False, compare=False)
+    ids: dict[Cools, str] = field(repr=False, compare=False)
 
     @classmethod
     def of(cls, config: LLMConfig, key: ApiKey) -> Candidate:
@@ -31,16 +29,13 @@ class Candidate:
         # A tenant's own address must not be able to cool one that all use.
         side = "guarded" if config.guarded else "trusted"
         host = f"{side} {urlsplit(config.base_url).netloc}"
-        return cls(
-            config,
-            key,
-            {
-                Cools.HOST: f"host {host}",
-                Cools.MODEL: f"model {side} {config.base_url} {config.model}",
-                Cools.KEY: f"key {host} {key.id} {key.version}",
-                Cools.KEY_ON_MODEL: f"key {host} {key.id} {key.version} {config.model}",
-            },
-        )
+        ids = {
+            Cools.HOST: f"host {host}",
+            Cools.MODEL: f"model {side} {config.base_url} {config.model}",
+            Cools.KEY: f"key {host} {key.id} {key.version}",
+            Cools.KEY_ON_MODEL: f"key {host} {key.id} {key.version} {config.model}",
+        }
+        return cls(config, key, config.name, ids[Cools.MODEL], ids)
 
 
 class CandidateCache:
