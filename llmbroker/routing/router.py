@@ -151,9 +151,7 @@ class Router:
     ) -> list[Attempt]:
         """An attempt on ``candidate``, or none if its last slot has just been taken."""
         known = found.known_of(candidate)
-        claims = (
-            known if is_probe else frozenset({candidate.model_id} if is_claimed else ())
-        )
+        claims = known if is_probe else frozenset({candidate.model_id} if is_claimed else ())
         if not self._engine.slots.take(candidate.config):
             self._engine.release_later(claims)
             return []

@@ -74,6 +74,7 @@ class Standing:
         if watch is not None and self._candidate.key.id:
             await watch.key_refused(self._candidate.key, detail=failure.detail)
 
+
 def _first_cooldown(failure: Failure) -> float:
     """The table's, unless a rate limit itself says when it passes."""
     if failure.kind is FailureKind.RATE_LIMITED and failure.retry_after is not None:
