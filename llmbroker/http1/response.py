@@ -130,10 +130,13 @@ class Response:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """The parser's."""
-        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+        if not self._is_complete:
+            self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         """The parser's."""
+        if self._is_complete:
+            return
         self.status = self._parser.get_status_code() if self._parser else 0
         if self.status < 200:  # only says that the answer will come
             self.headers.clear()
@@ -145,7 +148,7 @@ class Response:
 
     def on_body(self, data: bytes) -> None:
         """The parser's."""
-        if self._decoder is None or self._is_over:
+        if self._decoder is None or self._is_over or self._is_complete:
             return
         try:
             data = self._decoder.feed(data, MAX_ANSWER_BYTES)
