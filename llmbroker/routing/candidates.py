@@ -36,22 +36,3 @@ class Candidate:
             Cools.KEY_ON_MODEL: f"key {host} {key.id} {key.version} {config.model}",
         }
         return cls(config, key, config.name, ids[Cools.MODEL], ids)
-
-
-class CandidateCache:
-    """Building a candidate costs more than looking it up, and they are the same call after call."""
-
-    def __init__(self, capacity: int = 10_000) -> None:
-        self._known: dict[tuple[str, str], Candidate] = {}
-        self._capacity = capacity
-
-    def of(self, config: LLMConfig, key: ApiKey) -> Candidate:
-        """The candidate, kept as long as neither model nor key changes."""
-        identity = (config.name, key.id)
-        known = self._known.get(identity)
-        if known is not None and known.key == key and known.config == config:
-            return known
-        if len(self._known) >= self._capacity:
-            self._known.clear()
-        candidate = self._known[identity] = Candidate.of(config, key)
-        return candidate

@@ -12,6 +12,7 @@ from llmbroker.wire.failure import FailureKind
 PERHAPS_BILLED = frozenset(
     {
         FailureKind.INVALID_RESPONSE,
+        FailureKind.MALFORMED_OUTPUT,
         FailureKind.EMPTY_ANSWER,
         FailureKind.DISCONNECTED,
         FailureKind.TIMEOUT,
