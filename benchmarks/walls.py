@@ -115,6 +115,7 @@ def calls(reach: Any) -> dict[str, Work]:
     from tenants.adapters import DjangoSecrets
     from tenants.context import all_tenants
     from tenants.limits.gate import KNOWN_FOR, LimitGate
+    from tenants.limits.ledger import Ledger
     from tenants.limits.rates import Rates
     from tenants.models import Limit, Tenant
     from tenants.services.limits import set_limit
@@ -122,7 +123,11 @@ def calls(reach: Any) -> dict[str, Work]:
     scope, config = str(reach.scope_id), LLMConfig("m", "https://a.example.test", "m", "A_KEY")
     loop = asyncio.new_event_loop()
     secrets, store = DjangoSecrets({}), DjangoStore()
-    gate = LimitGate(Rates(settings.REDIS_URL), price=lambda *_: Decimal("0.001"))
+    gate = LimitGate(
+        Rates(settings.REDIS_URL),
+        Ledger(settings.REDIS_URL),
+        price=lambda *_: Decimal("0.001"),
+    )
 
     def with_limits(*kinds: str) -> None:
         with all_tenants("benchmark", routine=True):

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import functools
 from typing import Any
+from uuid import UUID
 
 from broker_project.composition import broker_arguments
 from llmbroker import AsyncBroker, AsyncCaller, Broker, Caller
+from tenants.context import current
 from tenants.database import from_loop
+from tenants.outage import process_memory
 from tenants.selectors import ScopeLike, scope_of
 
 
@@ -23,7 +26,7 @@ class ProjectBroker(Broker):
 
         A user means that user's personal scope in their only tenant. Raises NotFound.
         """
-        return super().for_scope(str(scope_of(scope).id))
+        return super().for_scope(_id_of(scope))
 
 
 class AsyncProjectBroker(AsyncBroker):
@@ -31,7 +34,14 @@ class AsyncProjectBroker(AsyncBroker):
 
     def for_scope(self, scope: ScopeLike) -> AsyncCaller:
         """See ProjectBroker.for_scope. Waits for one short query, made in another thread."""
-        return super().for_scope(str(from_loop(scope_of, scope).id))
+        return super().for_scope(from_loop(_id_of, scope))
+
+
+def _id_of(scope: ScopeLike) -> str:
+    """Asked each time; while the database is away, a scope in use is the one it was."""
+    subject = scope if isinstance(scope, str | UUID) else (type(scope), scope.pk)
+    question = ("scope", current(), subject)
+    return str(process_memory().ask_now(question, lambda: scope_of(scope).pk))
 
 
 @functools.cache

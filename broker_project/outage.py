@@ -1,66 +1,14 @@
-"""While the database is away, scopes in use go on with the models and keys they had last.
-
-Nothing is remembered in place of asking: with the database there, every call asks it, so a key
-that was replaced or deleted is out of use at once. Only a failed question is answered from
-memory, and only for as long as the journal's spool lets calls go on.
-"""
+"""The engine's ports that survive their database for a while: scopes in use go on with the models
+and keys they had last (tenants/outage.py)."""
 
 from __future__ import annotations
 
-import time
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
-from typing import Any
-
-from django.db import InterfaceError, OperationalError
+from collections.abc import Collection, Mapping, Sequence
 
 from llmbroker.errors import KeyUnavailableError
 from llmbroker.models import ApiKey, LLMConfig
 from llmbroker.ports import KeyRing, KeyWatch, ScopedRegistry
-
-REMEMBERED = 10_000
-PAUSE = 1.0
-"""Seconds for which nobody asks a database again that has just failed: asking takes long then."""
-
-
-class Memory:
-    """The last answers, each good for ``seconds`` after it was given."""
-
-    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._seconds = seconds
-        self._clock = clock
-        self._answers: OrderedDict[Hashable, tuple[float, Any]] = OrderedDict()
-        self._asked_again_at = 0.0
-
-    async def ask(self, question: Hashable, ask: Callable[[], Awaitable[Any]]) -> Any:
-        """The answer of ``ask``; the last one if the database is away and there is one."""
-        if self._clock() < self._asked_again_at:
-            given = self._recall(question)
-            if given is not None:
-                return given[1]
-        try:
-            answer = await ask()
-        except (OperationalError, InterfaceError):
-            self._asked_again_at = self._clock() + PAUSE
-            given = self._recall(question)
-            if given is None:
-                raise
-            return given[1]
-        self._asked_again_at = 0.0
-        self._remember(question, answer)
-        return answer
-
-    def _recall(self, question: Hashable) -> tuple[float, Any] | None:
-        given = self._answers.get(question)
-        if given is None or self._clock() - given[0] > self._seconds:
-            return None
-        return given
-
-    def _remember(self, question: Hashable, answer: Any) -> None:
-        self._answers[question] = (self._clock(), answer)
-        self._answers.move_to_end(question)
-        if len(self._answers) > REMEMBERED:
-            self._answers.popitem(last=False)
+from tenants.outage import Memory, is_away
 
 
 class RememberedRegistry:
@@ -113,5 +61,6 @@ class RememberedSecrets:
         if isinstance(self._secrets, KeyWatch):
             try:
                 await self._secrets.key_refused(key, detail=detail)
-            except (OperationalError, InterfaceError):
-                return
+            except Exception as error:
+                if not is_away(error):
+                    raise

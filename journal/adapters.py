@@ -23,6 +23,7 @@ from tenants.context import INSTALLATION as OWN
 from tenants.context import all_tenants, scope_active
 from tenants.database import in_thread
 from tenants.errors import NotFound
+from tenants.outage import process_memory
 from tenants.selectors import reach_of, scope_of
 
 T = TypeVar("T")
@@ -54,7 +55,8 @@ class DjangoStore:
             if wanted or await payload_rules.keeps(scope_id):
                 said = {"messages": list(messages), "answer": dict(answer)}
                 keep = partial(keep_payload, scope_id=scope_id, call_id=call_id, said=said)
-                await in_thread(_within, scope_id, keep)
+                if await process_memory().attempt(partial(_within, scope_id, keep)) is None:
+                    log.error("journal: the database is away: call %s has no payload", call.id)
         except Exception:
             log.exception("journal: the payload of call %s could not be kept", call.id)
 

@@ -1,7 +1,6 @@
 """The journal in the admin: read only, and no page counts or sorts the table."""
 
 from collections.abc import Iterable
-from datetime import timedelta
 from urllib.parse import quote
 from uuid import UUID
 
@@ -24,7 +23,7 @@ from unfold.admin import ModelAdmin, TabularInline  # type: ignore[import-untype
 from journal.charts import Bar, bars
 from journal.models import Call, Rating, RetentionPolicy
 from journal.selectors import Reach
-from journal.statistics import Period, Statistics, statistics_of
+from journal.statistics import Statistics, last_days, statistics_of
 from tenants.models import Scope, Tenant
 
 LAST_PAGE = 200
@@ -152,9 +151,8 @@ class CallAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
             form = FiguresForm({"days": 30})
             form.full_clean()
         tenant, days = form.cleaned_data["tenant"], form.cleaned_data["days"]
-        until = timezone.now()
         reach = Reach(None if tenant is None else tenant.id)
-        found = statistics_of(reach, Period(until - timedelta(days=days), until))
+        found = statistics_of(reach, last_days(days, timezone.now()))
         context = {
             **self.admin_site.each_context(request),
             "title": "Figures",

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from tenants.database import in_thread
 from tenants.encryption import KeyUnavailable, Place, Secret, Tampered, WrappedKey
 from tenants.errors import NotFound, SecretUnavailable
 from tenants.models import DataKey, Scope
+from tenants.outage import process_memory
 from tenants.selectors import reach_of, scope_of
 from tenants.services.data_keys import data_key_for_sealing
 
@@ -35,7 +37,8 @@ class Rules:
         known = self._known.get(scope_id)
         if known is not None and time.monotonic() < known[0]:
             return known[1]
-        keeps = await in_thread(_keeps, scope_id)
+        ask = partial(in_thread, _keeps, scope_id)
+        keeps: bool = await process_memory().ask(("payloads", scope_id), ask)
         if len(self._known) >= REMEMBERED_SCOPES:
             self._known.clear()
         self._known[scope_id] = (time.monotonic() + REMEMBERED_SECONDS, keeps)

@@ -5,23 +5,19 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import QuerySet
 
+from journal.figures.adding_up import add_stale_days, figures_until, keep_counts
 from journal.models import Call, DailyFigures, Payload
 from journal.moments import EPOCH, first_id_at
-from journal.selectors import policy_of
+from journal.selectors import kept_since, policy_of
 from tenants.models import Tenant
 
 log = logging.getLogger(__name__)
 
 BATCH = 2000
 NEVER = datetime.max.replace(tzinfo=UTC)
-
-
-def kept_since(tenant_id: UUID, now: datetime) -> datetime:
-    """The start of what the tenant keeps of its calls."""
-    days = policy_of(tenant_id).metadata_days
-    return EPOCH if days is None else now - timedelta(days=days)
 
 
 def apply_retention(*, now: datetime, batch: int = BATCH) -> dict[str, int]:
@@ -38,12 +34,22 @@ def apply_retention(*, now: datetime, batch: int = BATCH) -> dict[str, int]:
 def erase_journal(*, tenant_id: UUID, batch: int = BATCH) -> int:
     """Delete everything that the journal holds of a tenant; how many rows went.
 
-    The installation's totals keep its counts. Its sealed payloads are unreadable from the
-    moment its data keys are gone, so destroy those first.
+    The installation's totals keep its counts: they say what was called, and what was paid with
+    the installation's keys. Its sealed payloads are unreadable from the moment its data keys are
+    gone, so destroy those first. Its people can call nothing any more.
     """
     gone = sum(delete_payloads(tenant_id=tenant_id, batch=batch))
-    gone += sum(delete_calls(tenant_id=tenant_id, batch=batch))
+    add_stale_days(tenant_id=tenant_id)
+    gone += sum(delete_calls(tenant_id=tenant_id, before=figures_until() or EPOCH, batch=batch))
+    gone += _delete_recent(tenant_id, batch)
     return gone + DailyFigures.objects.filter(tenant_id=tenant_id).delete()[0]
+
+
+@transaction.atomic
+def _delete_recent(tenant_id: UUID, batch: int) -> int:
+    """Those that are in no figures yet, an hour's: counted and deleted at once, or not at all."""
+    keep_counts(tenant_id)
+    return sum(delete_calls(tenant_id=tenant_id, batch=batch))
 
 
 def delete_calls(

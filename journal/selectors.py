@@ -1,14 +1,14 @@
 """What the journal holds, by scope or by tenant."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Prefetch, Q, QuerySet
 
 from journal.models import Call, Payload, Rating, RetentionPolicy
-from journal.moments import earliest_id, latest_id
+from journal.moments import EPOCH, earliest_id, latest_id
 from journal.text import stored
 from llmbroker.models import CallStatus, Rated
 from tenants.caller import Caller
@@ -112,6 +112,12 @@ def policy_of(tenant_id: UUID) -> RetentionPolicy:
         metadata_days=settings.JOURNAL_METADATA_DAYS,
         payload_days=settings.JOURNAL_PAYLOAD_DAYS,
     )
+
+
+def kept_since(tenant_id: UUID, now: datetime) -> datetime:
+    """The start of what the tenant keeps of its calls."""
+    days = policy_of(tenant_id).metadata_days
+    return EPOCH if days is None else now - timedelta(days=days)
 
 
 def with_score(calls: QuerySet[Call]) -> QuerySet[Call]:

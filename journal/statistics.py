@@ -11,12 +11,12 @@ from typing import Any
 
 import orjson
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from journal.figures.adding_up import figures_until
-from journal.figures.cells import ADDED, COLUMNS, COUNTED, MEASURED, NAMES, SUMS, Cell, cells_of
+from journal.figures.cells import ADDED, COLUMNS, COUNTED, MEASURED, NAMES, Cell, cells_of
 from journal.models import EVERYBODY, Call, DailyFigures
-from journal.moments import first_id_at
+from journal.moments import CLOCK_MARGIN, EPOCH, first_id_at
 from journal.selectors import Reach, narrowed
 from journal.text import stored
 
@@ -43,6 +43,12 @@ class Period:
     since: datetime
     until: datetime
     interval: str = "day"
+
+
+def last_days(days: int, until: datetime) -> Period:
+    """That many days and the one that ``until`` is in: whole ones, since those are added up."""
+    start = max(until, EPOCH + timedelta(days=days)) - timedelta(days=days)
+    return Period(_midnight(start), until)
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,9 @@ def _cells(reach: Reach, period: Period, filters: dict[str, str]) -> list[Cell]:
     done = figures_until()
     if done is None or period.interval != "day" or period.until - period.since <= LIVE:
         return _live(calls, period.since, period.until, period.interval)
-    first, last = _midnight(period.since + DAY - timedelta(microseconds=1)), _midnight(period.until)
+    first, last = _next_midnight(period.since), _midnight(period.until)
+    if done + CLOCK_MARGIN <= period.until:  # what the last day holds by now is all before the end
+        last = _next_midnight(done)
     return [
         *_live(calls, period.since, first, "day"),
         *_added_up(reach, first, last, filters),
@@ -121,14 +129,24 @@ def _added_up(reach: Reach, first: datetime, last: datetime, filters: dict[str, 
         day__gte=first.date(),
         day__lt=last.date(),
     )
-    if "operation" in filters:
-        days = days.filter(operation=stored(filters["operation"]))
-    if "model" in filters:
-        model = stored(filters["model"])
-        days = days.filter(Q(llm_name=model) | Q(model=model))
-    names = ("day", *NAMES, "calls", "errors", *SUMS, "latencies", "failures")
-    rows = days.values_list(*names)
-    return cells_of((datetime.combine(row[0], time()), *row[1:]) for row in rows)
+    return [
+        cell
+        for day, cells in days.values_list("day", "cells")
+        for cell in cells_of((datetime.combine(day, time()), *cell) for cell in cells)
+        if _matches(cell, filters)
+    ]
+
+
+def _matches(cell: Cell, filters: dict[str, str]) -> bool:
+    llm_name, model, operation = cell.names[:3]
+    return ("operation" not in filters or operation == stored(filters["operation"])) and (
+        "model" not in filters or stored(filters["model"]) in {llm_name, model}
+    )
+
+
+def _next_midnight(moment: datetime) -> datetime:
+    """The midnight that is not before ``moment``."""
+    return _midnight(moment + DAY - timedelta(microseconds=1))
 
 
 def _midnight(moment: datetime) -> datetime:

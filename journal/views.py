@@ -1,7 +1,6 @@
 """The journal over HTTP."""
 
 from collections.abc import AsyncIterator, Iterator
-from datetime import datetime, timedelta
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -18,7 +17,6 @@ from rest_framework.views import APIView
 from journal import selectors, services
 from journal.export import as_csv, as_json_lines
 from journal.models import Call
-from journal.moments import EPOCH
 from journal.payloads import open_payload
 from journal.serializers import (
     CallFiltersQuery,
@@ -32,7 +30,7 @@ from journal.serializers import (
     StatsQuery,
     StatsSerializer,
 )
-from journal.statistics import Period, statistics_of
+from journal.statistics import Period, last_days, statistics_of
 from tenants.caller import caller_of
 from tenants.database import in_thread
 from tenants.errors import NotFound
@@ -41,7 +39,7 @@ from tenants.roles import CHAT_WRITE, JOURNAL_READ
 from tenants.serializers import validated
 from tenants.serializers_base import StrictSerializer
 
-STATS_PERIOD = timedelta(days=30)
+STATS_DAYS = 30
 
 
 class CallsView(APIView):
@@ -151,19 +149,15 @@ class StatsView(APIView):
     @extend_schema(parameters=[StatsQuery], responses=StatsSerializer)
     def get(self, request: Request) -> Response:
         """Calls, errors, tokens, cost and latency: in all, by model, operation and key, and by
-        day or hour; 30 days unless told."""
+        day or hour; today and 30 days before unless told."""
         query = _query(StatsQuery, request)
         level, interval = query.pop("level"), query.pop("interval")
-        until = query.pop("until", None)
-        end = until or timezone.now()
-        period = Period(query.pop("since", None) or _start_of_period(end), end, interval)
+        until, since = query.pop("until", None), query.pop("since", None)
+        usual = last_days(STATS_DAYS, until or timezone.now())
+        period = Period(since or usual.since, usual.until, interval)
         figures = statistics_of(selectors.reach_of(caller_of(request), level), period, **query)
         asked = {"level": level, "interval": interval, "since": period.since, "until": until}
         return Response(StatsSerializer({**asked, **vars(figures)}).data)
-
-
-def _start_of_period(end: datetime) -> datetime:
-    return max(end, EPOCH + STATS_PERIOD) - STATS_PERIOD
 
 
 def _filters(query: dict[str, Any]) -> dict[str, Any]:

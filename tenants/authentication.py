@@ -1,5 +1,6 @@
 """Who calls: an access token, or a signed-in person."""
 
+import hashlib
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import AnonymousUser, User
@@ -12,10 +13,11 @@ from tenants.caller import Caller
 from tenants.context import Lookup, Reach, enter, scope_active
 from tenants.errors import InvalidInput, NotAuthenticated, PermissionRefused
 from tenants.models import AccessToken, Membership, Scope
+from tenants.outage import process_memory
 from tenants.roles import OF_ROLE
 from tenants.selectors import memberships_of, scope_of
 from tenants.services.tokens import is_genuine, note_token_use
-from tenants.tokens import parse_token
+from tenants.tokens import TokenText, parse_token
 
 USE_NOTED_EVERY = timedelta(minutes=5)
 
@@ -55,10 +57,23 @@ class TenantSessionAuthentication(SessionAuthentication):
 
 
 def caller_by_token(text: str, *, now: datetime) -> Caller:
-    """Who holds this token. NotAuthenticated if nobody may."""
+    """Who holds this token. NotAuthenticated if nobody may.
+
+    While the database is away, a token in use is who it was; one that has expired since is not.
+    """
     parsed = parse_token(text)
-    reach = _reach_of_token(parsed.token_id) if parsed else None
-    if parsed is None or reach is None:
+    if parsed is None:
+        raise NotAuthenticated(REFUSED)
+    question = ("token", hashlib.sha256(text.encode()).digest())
+    caller: Caller = process_memory().ask_now(question, lambda: _caller_of(parsed, now))
+    if caller.token is None or not caller.token.is_live(now):
+        raise NotAuthenticated(REFUSED)
+    return caller
+
+
+def _caller_of(parsed: TokenText, now: datetime) -> Caller:
+    reach = _reach_of_token(parsed.token_id)
+    if reach is None:
         raise NotAuthenticated(REFUSED)
     with scope_active(reach):
         token = _stored_token(parsed.token_id)

@@ -3,9 +3,7 @@
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Q
 
-from journal.models.calls import NAME_LIMIT
 from tenants.managers import ScopedManager
 from tenants.walls import Wall
 
@@ -14,33 +12,18 @@ EVERYBODY = UUID(int=2**128 - 1)
 
 
 class DailyFigures(models.Model):
-    """One day of one scope, model, operation and key; and the same added up (``EVERYBODY``).
+    """One day of one scope; and the same added up (``EVERYBODY``).
 
-    ``''`` stands for none, since a unique index tells nulls apart; of the installation, single
-    keys are not told. A sum is null while no call
-    said a figure. ``latencies`` counts answers by bucket (``journal.figures.cells``),
-    ``failures`` failed attempts by cause.
+    ``cells`` are arrays, one for each model, operation and key of that day, in the order of
+    ``journal.figures.merging.CELL``: names (``''`` stands for none), counts, sums (null while no
+    call said a figure), answers by bucket of latency and failures by cause. Of the installation,
+    single keys are not told.
     """
 
     tenant_id = models.UUIDField("tenant")
     scope_id = models.UUIDField("scope")
     day = models.DateField()
-    llm_name = models.CharField(max_length=NAME_LIMIT)
-    model = models.CharField(max_length=NAME_LIMIT)
-    operation = models.CharField(max_length=NAME_LIMIT)
-    key_id = models.CharField(max_length=NAME_LIMIT)
-    key_source = models.CharField(max_length=12)
-
-    calls = models.BigIntegerField()
-    errors = models.BigIntegerField()
-    prompt_tokens = models.BigIntegerField(null=True)
-    completion_tokens = models.BigIntegerField(null=True)
-    total_tokens = models.BigIntegerField(null=True)
-    cached_tokens = models.BigIntegerField(null=True)
-    reasoning_tokens = models.BigIntegerField(null=True)
-    cost_micros = models.BigIntegerField(null=True)
-    latencies = models.JSONField()
-    failures = models.JSONField()
+    cells = models.JSONField()
 
     wall = Wall(scope="scope_id")
     objects = ScopedManager["DailyFigures"]()
@@ -48,27 +31,12 @@ class DailyFigures(models.Model):
     class Meta:
         constraints = (
             models.UniqueConstraint(
-                fields=[
-                    "tenant_id",
-                    "scope_id",
-                    "day",
-                    "llm_name",
-                    "model",
-                    "operation",
-                    "key_id",
-                    "key_source",
-                ],
-                name="one_row_of_figures",
-            ),
-        )
-        indexes = (
-            models.Index(
-                fields=["day"], condition=Q(scope_id=EVERYBODY), name="figures_of_tenants"
+                fields=["tenant_id", "scope_id", "day"], name="one_day_of_figures"
             ),
         )
 
     def __str__(self) -> str:
-        return f"{self.day}: {self.calls} calls of {self.llm_name}"
+        return f"{self.day}: {len(self.cells)} cells"
 
 
 class StaleDay(models.Model):

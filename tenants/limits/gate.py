@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
@@ -19,11 +19,13 @@ from llmbroker.prices import cost_of
 from tenants.context import Reach, current, scope_active
 from tenants.database import in_thread
 from tenants.limits.key_uses import KeyUses
+from tenants.limits.ledger import Ledger
+from tenants.limits.purse import Held, Purse
 from tenants.limits.rates import Rates, Refusal, Rule
-from tenants.limits.rules import limits_of, rule_of, seconds_to_next
+from tenants.limits.rules import limits_of, rule_of
 from tenants.models import Limit
+from tenants.outage import Memory, process_memory
 from tenants.selectors import reach_of, scope_of
-from tenants.services.money import NoRoom, reserve_money, settle_money
 
 KNOWN_FOR = 0.5
 """Seconds that limits are remembered: what is changed holds in every process within a second."""
@@ -37,11 +39,10 @@ Pricer = Callable[[LLMConfig, Usage], Decimal | None]
 class Ticket:
     """What one request has taken."""
 
-    reach: Reach
     call_id: str
     config: LLMConfig
     rules: Sequence[Rule]
-    spending_ids: Sequence[UUID]
+    held: Held | None
 
 
 class LimitGate:
@@ -50,16 +51,19 @@ class LimitGate:
     def __init__(
         self,
         rates: Rates,
+        ledger: Ledger,
         *,
         price: Pricer = cost_of,
         clock: Callable[[], datetime] = timezone.now,
+        memory: Memory | None = None,
     ) -> None:
+        """``memory`` holds limits while the database is away; the process's own unless given."""
         self._rates = rates
         self._price = price
-        self._clock = clock
-        self._uses = KeyUses(clock)
-        self._places: dict[str, Reach] = {}
-        self._known: dict[tuple[str, UUID | None], tuple[float, list[Limit]]] = {}
+        self._memory = memory or process_memory()
+        self._purse = Purse(ledger, self._memory, clock)
+        self._uses = KeyUses(self._memory, clock)
+        self._known: dict[tuple[str, UUID | None], tuple[float, Reach, list[Limit]]] = {}
 
     async def admit(self, outgoing: Outgoing) -> Admission | None:
         """See Gate. The installation's own calls have no limits."""
@@ -77,14 +81,17 @@ class LimitGate:
         if refused is not None:
             raise _too_much(next(limit for limit, rule in found if rule is refused.rule), refused)
         money = [limit for limit in limits if limit.kind in Limit.MONEY]
-        reserved: list[UUID] = []
+        held = None
         if money:
             try:
-                reserved = await in_thread(self._reserve, reach, money, outgoing, usage)
+                amount = self._priced(money[0], outgoing.config, usage)
+                held = await self._purse.reserve(
+                    reach, money, call_id=outgoing.call_id, amount=amount
+                )
             except BaseException:
                 await self._rates.settle(outgoing.call_id, rules, [0] * len(rules))
                 raise
-        ticket = Ticket(reach, outgoing.call_id, outgoing.config, rules, reserved)
+        ticket = Ticket(outgoing.call_id, outgoing.config, rules, held)
         return Admission(ticket, answer_cap=settings.BROKER_UNCAPPED_ANSWER_TOKENS)
 
     async def settle(self, admission: Admission, spent: Spent) -> None:
@@ -95,62 +102,45 @@ class LimitGate:
         if ticket.rules:
             costs = [_final_cost(rule, spent) for rule in ticket.rules]
             await self._rates.settle(ticket.call_id, ticket.rules, costs)
-        if ticket.spending_ids:
-            await in_thread(self._settle, ticket, spent)
+        if ticket.held is not None:
+            await self._purse.settle(ticket.held, self._amount(ticket.config, spent))
 
     async def aclose(self) -> None:
         """Close the connections to Redis."""
         await self._rates.aclose()
+        await self._purse.aclose()
 
     async def _limits(self, scope: str) -> tuple[Reach, list[Limit]]:
         where = current()
         token_id = where.token_id if isinstance(where, Reach) else None
-        place = self._places.get(scope)
-        if place is None:  # a scope never changes its tenant
-            place = self._places[scope] = await in_thread(_place_of, scope)
-        reach = Reach(place.tenant_id, place.scope_id, token_id)
         known = self._known.get((scope, token_id))
         if known is None or known[0] < time.monotonic():
+            question = ("limits", scope, token_id)
+            found = await self._memory.ask(question, lambda: in_thread(_read, scope, token_id))
             if len(self._known) > REMEMBERED:
                 self._known.clear()
-            known = (time.monotonic() + KNOWN_FOR, await in_thread(_read, reach))
-            self._known[scope, token_id] = known
-        return reach, known[1]
+            known = self._known[scope, token_id] = (time.monotonic() + KNOWN_FOR, *found)
+        return known[1:]
 
-    def _reserve(
-        self, reach: Reach, limits: list[Limit], outgoing: Outgoing, usage: Usage
-    ) -> list[UUID]:
-        amount, now = self._price(outgoing.config, usage), self._clock()
+    def _priced(self, limit: Limit, config: LLMConfig, usage: Usage) -> Decimal:
+        amount = self._price(config, usage)
         if amount is None:
-            raise _no_price(limits[0], outgoing.config)
-        lasts = timedelta(seconds=settings.BROKER_RESERVATION_SECONDS)
-        with scope_active(reach):
-            reserved = reserve_money(
-                limits=limits, call_id=UUID(outgoing.call_id), amount=amount, now=now, lasts=lasts
-            )
-        if isinstance(reserved, NoRoom):
-            raise _spent(reserved, amount, now)
-        return reserved
+            raise _no_price(limit, config)
+        return amount
 
-    def _settle(self, ticket: Ticket, spent: Spent) -> None:
-        amount: Decimal | None = Decimal(0)
-        if spent.billed:
-            usage = spent.usage
-            amount = None if usage is None else self._price(ticket.config, usage)
-        with scope_active(ticket.reach):
-            settle_money(
-                spending_ids=ticket.spending_ids, call_id=UUID(ticket.call_id), amount=amount
-            )
+    def _amount(self, config: LLMConfig, spent: Spent) -> Decimal | None:
+        """What a call came to; None if nobody knows."""
+        if not spent.billed:
+            return Decimal(0)
+        return None if spent.usage is None else self._price(config, spent.usage)
 
 
-def _place_of(scope: str) -> Reach:
+def _read(scope: str, token_id: UUID | None) -> tuple[Reach, list[Limit]]:
     with scope_active(None):
-        return reach_of(scope_of(scope))
-
-
-def _read(reach: Reach) -> list[Limit]:
+        place = reach_of(scope_of(scope))
+    reach = Reach(place.tenant_id, place.scope_id, token_id)
     with scope_active(reach):
-        return limits_of(reach)
+        return reach, limits_of(reach)
 
 
 def _worst(outgoing: Outgoing) -> Usage:
@@ -183,21 +173,6 @@ def _too_much(limit: Limit, refused: Refusal) -> LimitExceededError:
         limit=str(int(limit.value)),
         remaining=str(refused.remaining),
         reset_after=refused.reset_after,
-    )
-
-
-def _spent(refused: NoRoom, amount: Decimal, now: datetime) -> LimitExceededError:
-    limit, left = refused.limit, refused.remaining
-    return LimitExceededError(
-        f"The {limit.of}'s budget of {limit.value:.2f} {limit.get_kind_display()} has"
-        f" {left:.6f} left, calls under way counted at their worst; this call may cost"
-        f" {amount:.6f}.",
-        name=limit.kind,
-        of=limit.of,
-        limit=f"{limit.value:f}",
-        remaining=f"{left:f}",
-        reset_after=seconds_to_next(limit, now),
-        is_money=True,
     )
 
 

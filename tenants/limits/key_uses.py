@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 from django.utils import timezone
 
 from tenants.context import all_tenants
-from tenants.database import in_thread
+from tenants.outage import Memory
 from tenants.services.keys import note_use
 
 PERIOD = timedelta(minutes=5)
@@ -19,7 +20,8 @@ REMEMBERED = 100_000
 class KeyUses:
     """Notes the first use of a stored key in each period."""
 
-    def __init__(self, clock: Callable[[], datetime] = timezone.now) -> None:
+    def __init__(self, memory: Memory, clock: Callable[[], datetime] = timezone.now) -> None:
+        self._memory = memory
         self._clock = clock
         self._noted: dict[UUID, datetime] = {}
 
@@ -36,7 +38,7 @@ class KeyUses:
         if len(self._noted) >= REMEMBERED:
             self._noted.clear()
         self._noted[identity] = now
-        await in_thread(_write, identity, now)
+        await self._memory.attempt(partial(_write, identity, now))
 
 
 def _write(key_id: UUID, now: datetime) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
@@ -27,6 +27,14 @@ class NoRoom:
     remaining: Decimal
 
 
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """A limit's row of this period, and what the reservation leaves of it."""
+
+    spending_id: UUID
+    left: Decimal
+
+
 def reserve_money(
     *,
     limits: Sequence[Limit],
@@ -34,14 +42,16 @@ def reserve_money(
     amount: Decimal,
     now: datetime,
     lasts: timedelta,
-) -> list[UUID] | NoRoom:
-    """Reserve ``amount`` under all ``limits``, or nothing; the ids of their spending rows."""
+) -> list[Reserved] | NoRoom:
+    """Reserve ``amount`` under all ``limits``, or nothing; what is left of each."""
+    reserved = []
     with transaction.atomic():
         rows = [_locked(limit, now) for limit in limits]
         for limit, row in zip(limits, rows, strict=True):
             left = limit.value - row.spent - _reserved(row, now)
             if amount > left:
                 return NoRoom(limit, max(left, Decimal(0)))
+            reserved.append(Reserved(row.pk, left - amount))
         Reservation.objects.bulk_create(
             Reservation(
                 tenant_id=row.tenant_id,
@@ -52,7 +62,7 @@ def reserve_money(
             )
             for row in rows
         )
-    return [row.pk for row in rows]
+    return reserved
 
 
 def settle_money(*, spending_ids: Sequence[UUID], call_id: UUID, amount: Decimal | None) -> None:
@@ -66,6 +76,11 @@ def settle_money(*, spending_ids: Sequence[UUID], call_id: UUID, amount: Decimal
                 spent = amount
             reserved.delete()
             Spending.objects.filter(pk=row.pk).update(spent=F("spent") + spent)
+
+
+def spend_money(*, limit_id: UUID, period: date, amount: Decimal) -> None:
+    """Spend what calls came to that were reserved elsewhere."""
+    Spending.objects.filter(limit=limit_id, period=period).update(spent=F("spent") + amount)
 
 
 def remaining_of(limit: Limit, now: datetime) -> Decimal:

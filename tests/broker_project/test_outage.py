@@ -5,10 +5,11 @@ import asyncio
 import pytest
 from django.db import OperationalError
 
-from broker_project.outage import Memory, RememberedRegistry, RememberedSecrets
+from broker_project.outage import RememberedRegistry, RememberedSecrets
 from llmbroker.memory import DictSecrets
 from llmbroker.models import LLMConfig
 from llmbroker.ports import KeyRing, KeyWatch, ScopedRegistry
+from tenants.outage import Memory
 
 
 class Database:

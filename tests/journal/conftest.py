@@ -1,15 +1,39 @@
 """Calls in the journal, beside the cast of tests/conftest.py."""
 
+import tempfile
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from pathlib import Path
 from uuid import UUID
 
 import pytest
 
 from journal.models import Call
 from tests.journal.support import NOON
+from tests.support.postgres_server import PostgresServer
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(scope="session")
+def server():
+    """A PostgreSQL that a test may stop."""
+    # Not below pytest's own folder, which every pytest on this machine closes to other accounts.
+    with tempfile.TemporaryDirectory() as folder:
+        server = PostgresServer(Path(folder))
+        server.start()
+        server.migrate()
+        yield server
+        server.stop()
+
+
+@pytest.fixture
+def up(server):
+    """The same, up and without calls."""
+    server.start()
+    with server.connect() as connection:
+        connection.execute("TRUNCATE journal_call CASCADE")
+    return server
 
 
 @pytest.fixture

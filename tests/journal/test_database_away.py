@@ -1,13 +1,9 @@
 """The database is really away: a PostgreSQL of the test's own, stopped and started again."""
 
 import os
-import subprocess
-import sys
-import tempfile
 import threading
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from uuid import UUID
 
 import orjson
@@ -15,83 +11,17 @@ import psycopg
 import pytest
 from uuid_utils.compat import uuid7
 
-from broker_project.local.embedded import Address
-from broker_project.local.ports import free_port
-from broker_project.local.postgres import Postgres
 from journal.batches import Kind, Record, record_of
-from journal.connections import SESSION
 from journal.models import INSTALLATION, Call
 from journal.spool import CHUNK, Spool
 from journal.writer import GroupWriter, Pace
 from llmbroker.errors import LLMBrokerError
-from tests.support.worker import ROOT, services
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PACE = Pace(retry=0.1)
 
 AWAY_SECONDS = float(os.environ.get("AWAY_SECONDS", "0.5"))
 """Of the drill under load: `AWAY_SECONDS=60` for the long form."""
-
-
-class Server:
-    """A PostgreSQL with the project's tables."""
-
-    def __init__(self, folder):
-        self._server = Postgres(folder / "cluster", folder / "log")
-        self._address = Address(free_port(), "secret")
-        self._runs = False
-
-    def start(self):
-        if not self._runs:
-            self._server.start(self._address)
-        self._runs = True
-
-    def stop(self):
-        if self._runs:
-            self._server.stop(self._address)
-        self._runs = False
-
-    def migrate(self):
-        environment = {**os.environ, **services(), "DATABASE_URL": self._server.url(self._address)}
-        command = [sys.executable, "manage.py", "migrate", "-v0"]
-        subprocess.run(command, cwd=ROOT, env=environment, check=True)
-
-    def connect(self):
-        connection = psycopg.connect(
-            self._server.url(self._address), autocommit=True, connect_timeout=2, prepare_threshold=0
-        )
-        for name, value in SESSION.items():
-            connection.execute("SELECT set_config(%s, %s, false)", [name, value])
-        return connection
-
-    def rows(self):
-        with self.connect() as connection:
-            return connection.execute("SELECT id, status FROM journal_call ORDER BY id").fetchall()
-
-    def ids(self):
-        return [identity for identity, _ in self.rows()]
-
-    def statuses(self):
-        return sorted(status for _, status in self.rows())
-
-
-@pytest.fixture(scope="module")
-def server():
-    # Not below pytest's own folder, which every pytest on this machine closes to other accounts.
-    with tempfile.TemporaryDirectory() as folder:
-        server = Server(Path(folder))
-        server.start()
-        server.migrate()
-        yield server
-        server.stop()
-
-
-@pytest.fixture
-def up(server):
-    server.start()
-    with server.connect() as connection:
-        connection.execute("TRUNCATE journal_call CASCADE")
-    return server
 
 
 @pytest.fixture

@@ -11,9 +11,12 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from journal.adapters import DjangoStore
+from journal.figures.adding_up import add_up
 from journal.models import Call, DailyFigures, Payload, Rating, RetentionPolicy
 from journal.payloads import keep_payload, open_payload, payload_rules
 from journal.retention import apply_retention, delete_calls, erase_journal
+from journal.selectors import Reach
+from journal.statistics import Period, statistics_of
 from llmbroker import models as engine
 from llmbroker.attribution import attributed
 from tenants.errors import SecretUnavailable
@@ -81,15 +84,57 @@ class TestRetention:
         assert capsys.readouterr().out == "Deleted 1 calls and 0 payloads.\n"
 
 
-def test_erasing_a_tenant_leaves_nothing_of_it(alice, bob, charlie, journaled):
-    for person in (alice, bob, charlie):
-        said(journaled(person), person)
-    call_command("journal_sweep")
-    erase_journal(tenant_id=alice.tenant.id)
-    for model in (Call, Payload):
-        assert set(model.objects.values_list("tenant_id", flat=True)) == {charlie.tenant.id}
-    assert not DailyFigures.objects.filter(tenant_id=alice.tenant.id).exists()
-    assert DailyFigures.objects.filter(tenant_id=charlie.tenant.id).exists()
+class TestErasing:
+    def test_a_tenant_leaves_nothing_of_it(self, alice, bob, charlie, journaled):
+        for person in (alice, bob, charlie):
+            said(journaled(person), person)
+        call_command("journal_sweep")
+        erase_journal(tenant_id=alice.tenant.id)
+        for model in (Call, Payload):
+            assert set(model.objects.values_list("tenant_id", flat=True)) == {charlie.tenant.id}
+        assert not DailyFigures.objects.filter(tenant_id=alice.tenant.id).exists()
+        assert DailyFigures.objects.filter(tenant_id=charlie.tenant.id).exists()
+
+    @pytest.mark.parametrize("added_up", [True, False])
+    def test_a_tenant_leaves_the_installations_counts_as_they_are(
+        self, alice, charlie, journaled, added_up
+    ):
+        if added_up:
+            journaled(charlie, NOON)
+            add_up(now=NOON + DAY)
+        for hours in range(0, 60, 7):
+            journaled(alice, NOON + timedelta(hours=hours), cost_micros=5, key_id="k")
+        for hours in range(0, 60, 9):
+            journaled(charlie, NOON + timedelta(hours=hours), latency_ms=100)
+        Rating.objects.create(
+            call=(rated := journaled(alice, NOON)),
+            scope_id=rated.scope_id,
+            tenant_id=rated.tenant_id,
+            score=0.0,
+        )
+        week = Period(NOON - 2 * DAY, NOON + 5 * DAY)
+        before = statistics_of(Reach(), week).totals
+        erase_journal(tenant_id=alice.tenant.id)
+        add_up(now=NOON + 4 * DAY)
+        assert statistics_of(Reach(), week).totals == before
+        assert not Rating.objects.exists()
+
+    def test_the_command_destroys_the_keys_before_the_journal_is_touched(
+        self, alice, journaled, monkeypatch
+    ):
+        said(journaled(alice), alice)
+
+        def stopped(**_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("journal.retention.delete_payloads", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            call_command("erase_tenant", alice.tenant.slug, confirm=alice.tenant.slug)
+        with pytest.raises(SecretUnavailable):
+            open_payload(Payload.objects.get())
+        monkeypatch.undo()
+        call_command("erase_tenant", alice.tenant.slug, confirm=alice.tenant.slug)
+        assert not Call.objects.exists()
 
 
 class TestAPayload:

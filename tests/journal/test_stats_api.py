@@ -115,10 +115,11 @@ def test_the_filters_of_calls_apply(alice, journaled, query, calls):
     assert stats(alice, **YEAR, **query)["totals"]["calls"] == calls
 
 
-def test_unless_told_they_cover_thirty_days(alice, journaled):
+def test_unless_told_they_cover_today_and_thirty_days_before(alice, journaled):
     now = timezone.now()
-    journaled(alice, now - timedelta(days=29))
-    journaled(alice, now - timedelta(days=31))
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    journaled(alice, midnight - timedelta(days=30))
+    journaled(alice, midnight - timedelta(days=30, seconds=1))
     answer = stats(alice)
     assert answer["totals"]["calls"] == 1
     assert answer["until"] is None

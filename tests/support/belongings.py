@@ -77,9 +77,7 @@ def belongings_of(person):
     policy = RetentionPolicy.objects.create(tenant_id=tenant.pk, metadata_days=90)
     days = {"tenant_id": tenant.pk, "scope_id": scope.pk, "day": timezone.now().date()}
     stale = StaleDay.objects.create(**days)
-    names = dict.fromkeys(("llm_name", "model", "operation", "key_id", "key_source"), "")
-    counted = {"calls": 1, "errors": 0, "latencies": {}, "failures": {}}
-    figures = DailyFigures.objects.create(**days, **names, **counted)
+    figures = DailyFigures.objects.create(**days, cells=[])
     agent = Agent.objects.create(tenant=tenant, slug="theirs", name="theirs")
     prompt = PromptFunction.objects.create(tenant=tenant, slug=f"prompt-{tenant.pk.hex[-8:]}")
     version = PromptVersion.objects.create(prompt=prompt, number=1, template="hi")

@@ -35,6 +35,7 @@ class Worker:
             command,
             cwd=ROOT,
             env=dict(environment),
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -2,12 +2,14 @@
 
 import json
 from io import StringIO
+from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import connection
 
+from journal.models import EVERYBODY
 from tenants.context import scope_active
 from tenants.models import DataKey, Tenant
 from tenants.services.erasure import BATCH
@@ -64,6 +66,9 @@ def test_an_erased_tenant_leaves_no_trace_and_its_neighbour_everything(both, adm
     assert traces_of(theirs) == []
     assert not User.objects.filter(username="alice").exists()
     after = snapshot(but=("agents_step", "agents_event"))
+    (totals,) = (row for row in after["journal_dailyfigures"] if not _is_of(globexes, row))
+    assert UUID(totals["tenant_id"]) == EVERYBODY  # counts, of nobody
+    after["journal_dailyfigures"].remove(totals)
     assert {t: len(rows) for t, rows in after.items()} == {
         t: len([r for r in rows if _is_of(globexes, r)]) for t, rows in kept.items()
     }

@@ -22,6 +22,7 @@ from tenants.context import Reach, scope_active
 from tenants.encryption import Secret
 from tenants.limits.gate import LimitGate
 from tenants.limits.headers import duration
+from tenants.limits.ledger import Ledger
 from tenants.limits.rates import Rates, Rule
 from tenants.models import Limit, ProviderKey, Reservation, Spending
 from tenants.services.keys import add_key
@@ -57,10 +58,14 @@ def clock():
     return Clock()
 
 
+def ledger():
+    return Ledger(settings.REDIS_URL, prefix=f"test-{uuid7()}:")
+
+
 @pytest.fixture
 def gate(clock):
     rates = Rates(settings.REDIS_URL, prefix=f"test-{uuid7()}:", clock=clock.seconds)
-    return LimitGate(rates, price=a_cent_per_answer_token, clock=clock)
+    return LimitGate(rates, ledger(), price=a_cent_per_answer_token, clock=clock)
 
 
 def outgoing(scope, *, cap=10, call_id=None):
@@ -226,7 +231,9 @@ def test_a_budget_begins_anew_with_its_period_and_a_dead_calls_share_comes_back(
 
 def test_a_model_without_a_price_does_not_pass_a_budget(clock, alice):
     limited(alice.tenant, "usd_per_month", "100")
-    gate = LimitGate(Rates(settings.REDIS_URL), price=lambda config, usage: None, clock=clock)
+    gate = LimitGate(
+        Rates(settings.REDIS_URL), ledger(), price=lambda config, usage: None, clock=clock
+    )
     with pytest.raises(LimitExceededError, match="no known price"):
         run(gate.admit(outgoing(alice.scope)))
 
@@ -242,7 +249,7 @@ class Crowd:
 
     def gate(self):
         rates = Rates(settings.REDIS_URL)
-        return LimitGate(rates, price=a_cent_per_answer_token, clock=self.clock)
+        return LimitGate(rates, ledger(), price=a_cent_per_answer_token, clock=self.clock)
 
     async def one(self, gate, dice):
         call = outgoing(self.scope, cap=dice.randint(1, 10))
@@ -396,7 +403,12 @@ def test_durations_read_as_openais():
 def test_without_redis_rates_let_pass_and_money_holds(clock, alice):
     limited(alice.tenant, "requests_per_minute", 1)
     limited(alice.tenant, "usd_per_day", "0.20")
-    gate = LimitGate(Rates("redis://127.0.0.1:1/0"), price=a_cent_per_answer_token, clock=clock)
+    gate = LimitGate(
+        Rates("redis://127.0.0.1:1/0"),
+        Ledger("redis://127.0.0.1:1/0"),
+        price=a_cent_per_answer_token,
+        clock=clock,
+    )
 
     async def calls():
         await gate.admit(outgoing(alice.scope))
