@@ -5,9 +5,20 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Case, IntegerField, OuterRef, QuerySet, Subquery, When
+from django.db.models.fields.json import KT, KeyTextTransform
+from django.db.models.functions import Cast
 
-from agents.models import Agent, HttpTool, McpServer, PromptFunction, PromptVersion, Run
+from agents.models import (
+    Agent,
+    Event,
+    HttpTool,
+    McpServer,
+    PromptFunction,
+    PromptVersion,
+    Run,
+    Step,
+)
 from tenants.caller import Caller
 from tenants.context import Lookup, Reach, scope_active
 from tenants.errors import NotFound
@@ -46,6 +57,15 @@ def run_of(caller: Caller, run_id: UUID) -> Run:
     if run is None:
         raise NotFound("No such run.")
     return run
+
+
+def events_of(run_id: UUID) -> QuerySet[Event]:
+    """The log of a run; a completed message with its ``text``, which its step holds."""
+    said = Step.objects.filter(
+        run_id=run_id, number=Cast(KeyTextTransform("step", OuterRef("data")), IntegerField())
+    ).values_list(KT("message__content"))
+    text = Case(When(type="message.completed", then=Subquery(said[:1])))
+    return Event.objects.filter(run_id=run_id).annotate(text=text).order_by("sequence_number")
 
 
 def active_runs(tenant: Tenant, scope: Scope | None) -> int:

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from agents.views.agents import AgentDetail, AgentList
+from agents.views.events import RunEvents
 from agents.views.http_tools import HttpToolDetail, HttpToolList, HttpToolSecret
 from agents.views.mcp_servers import McpServerDetail, McpServerList, McpServerRefresh
 from agents.views.prompts import (
@@ -12,7 +13,7 @@ from agents.views.prompts import (
     PromptVersionDetail,
     PromptVersions,
 )
-from agents.views.runs import RunCancel, RunDetail, RunEvents, RunList, RunSteps
+from agents.views.runs import RunCancel, RunDetail, RunList, RunSteps
 from agents.views.tools import ToolList
 
 urlpatterns = [

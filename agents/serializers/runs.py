@@ -11,6 +11,7 @@ from agents.models import Agent, Event, Run, Step
 from agents.models.agents import MAX_STEPS
 from agents.serializers.tools import ToolNames
 from agents.serializers.values import VariableValues
+from agents.streams.frames import event_json
 from tenants.serializers_base import StrictSerializer
 
 MAX_METADATA = 16
@@ -119,3 +120,7 @@ class EventOutput(serializers.ModelSerializer[Event]):
         model = Event
         fields = ("id", "object", "sequence_number", "type", "data", "created_at")
         read_only_fields = fields
+
+    def to_representation(self, instance: Event) -> dict[str, Any]:
+        """As streams show it."""
+        return event_json(instance)

@@ -3,7 +3,7 @@
 run.<state>        {} or {reason}
 step.started       {step, kind}
 step.completed     {step, kind}
-message.completed  {step}                           the final answer is there
+message.completed  {step}                           the final answer; read with its text
 tool_call.created  {step, tool_call_id, name}
 tool_call.output   {step, tool_call_id, name, outcome}
 usage.updated      {usage}                          of the whole run so far
@@ -12,25 +12,32 @@ error              {code, message}
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import Max
 
 from agents.models import Event, Run, Step
 from agents.services.outcomes import Outcome
+from agents.streams.publishing import publish
 
 Happening = tuple[str, dict[str, Any]]
 """An event's type and data."""
 
 
 def append_events(run_id: UUID, *happenings: Happening) -> None:
-    """Add to the log of a run whose row the caller's transaction has locked."""
+    """Add to the log of a run whose row the caller's transaction has locked.
+
+    Whoever listens is told once the transaction is committed.
+    """
     last = Event.objects.filter(run_id=run_id).aggregate(last=Max("sequence_number"))["last"]
-    Event.objects.bulk_create(
+    events = Event.objects.bulk_create(
         Event(run_id=run_id, sequence_number=number, type=kind, data=data)
         for number, (kind, data) in enumerate(happenings, start=(last or 0) + 1)
     )
+    transaction.on_commit(partial(publish, run_id, events))
 
 
 def began(step: Step) -> Happening:

@@ -11,10 +11,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from agents.idempotency import idempotency_key_of
-from agents.models import Event, Run, Step
+from agents.models import Run, Step
 from agents.pages import numbered_page
 from agents.selectors import run_of, runs_of
-from agents.serializers.runs import EventOutput, RunInput, RunOutput, RunSummary, StepOutput
+from agents.serializers.runs import RunInput, RunOutput, RunSummary, StepOutput
 from agents.services.cancelling import cancel_run
 from agents.services.creation import RunRequest, create_run
 from agents.tool_sources.catalog import TenantTools
@@ -91,20 +91,6 @@ class RunSteps(APIView):
         return Response(numbered_page(run.steps.all(), request, "number", _step))
 
 
-class RunEvents(APIView):
-    """What happened to a run."""
-
-    required_permissions: ClassVar = {"GET": RUNS_READ}
-
-    @extend_schema(
-        operation_id="run_events_list", parameters=PAGE, responses=EventOutput(many=True)
-    )
-    def get(self, request: Request, run_id: UUID) -> Response:
-        """The log, in order; ``after`` is the last sequence_number seen."""
-        run = run_of(caller_of(request), run_id)
-        return Response(numbered_page(run.events.all(), request, "sequence_number", _event))
-
-
 def _summary(run: Run) -> dict[str, Any]:
     return dict(RunSummary(run).data)
 
@@ -115,7 +101,3 @@ def _whole(run: Run) -> dict[str, Any]:
 
 def _step(step: Step) -> dict[str, Any]:
     return dict(StepOutput(step).data)
-
-
-def _event(event: Event) -> dict[str, Any]:
-    return dict(EventOutput(event).data)
