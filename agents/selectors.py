@@ -18,6 +18,8 @@ from agents.models import (
     PromptVersion,
     Run,
     Step,
+    WebhookDelivery,
+    WebhookEndpoint,
 )
 from tenants.caller import Caller
 from tenants.context import Lookup, Reach, scope_active
@@ -163,3 +165,29 @@ def plugin_is_taken(tenant: Tenant, plugin: str) -> bool:
         or http_tools_of(tenant).filter(slug__startswith=f"{plugin}-").exists()
         or mcp_servers_of(tenant).filter(plugin=plugin).exists()
     )
+
+
+def webhook_endpoints_of(tenant: Tenant) -> QuerySet[WebhookEndpoint]:
+    """The webhook endpoints of a tenant."""
+    return WebhookEndpoint.objects.select_related("tenant", "data_key").filter(tenant=tenant)
+
+
+def webhook_endpoint_of(tenant: Tenant, webhook_id: UUID) -> WebhookEndpoint:
+    """One webhook endpoint of a tenant."""
+    endpoint = webhook_endpoints_of(tenant).filter(id=webhook_id).first()
+    if endpoint is None:
+        raise NotFound("No such webhook endpoint.")
+    return endpoint
+
+
+def deliveries_of(endpoint: WebhookEndpoint) -> QuerySet[WebhookDelivery]:
+    """What was sent to an endpoint, or is to be."""
+    return endpoint.deliveries.select_related("event").filter(tenant=endpoint.tenant_id)
+
+
+def delivery_of(endpoint: WebhookEndpoint, delivery_id: UUID) -> WebhookDelivery:
+    """One delivery to an endpoint."""
+    delivery = deliveries_of(endpoint).filter(id=delivery_id).first()
+    if delivery is None:
+        raise NotFound("No such delivery.")
+    return delivery

@@ -15,6 +15,13 @@ from agents.views.prompts import (
 )
 from agents.views.runs import RunCancel, RunDetail, RunList, RunSteps
 from agents.views.tools import ToolList
+from agents.views.webhooks import (
+    WebhookDeliveries,
+    WebhookDeliveryReplay,
+    WebhookEndpointDetail,
+    WebhookEndpointList,
+    WebhookEndpointSecret,
+)
 
 urlpatterns = [
     path("agents", AgentList.as_view(), name="agents"),
@@ -44,4 +51,25 @@ urlpatterns = [
     path("runs/<uuid:run_id>/steps", RunSteps.as_view(), name="run-steps"),
     path("runs/<uuid:run_id>/events", RunEvents.as_view(), name="run-events"),
     path("runs/<uuid:run_id>/cancel", RunCancel.as_view(), name="run-cancel"),
+    path("webhook_endpoints", WebhookEndpointList.as_view(), name="webhook-endpoints"),
+    path(
+        "webhook_endpoints/<uuid:webhook_id>",
+        WebhookEndpointDetail.as_view(),
+        name="webhook-endpoint",
+    ),
+    path(
+        "webhook_endpoints/<uuid:webhook_id>/secret",
+        WebhookEndpointSecret.as_view(),
+        name="webhook-endpoint-secret",
+    ),
+    path(
+        "webhook_endpoints/<uuid:webhook_id>/deliveries",
+        WebhookDeliveries.as_view(),
+        name="webhook-deliveries",
+    ),
+    path(
+        "webhook_endpoints/<uuid:webhook_id>/deliveries/<uuid:delivery_id>/replay",
+        WebhookDeliveryReplay.as_view(),
+        name="webhook-delivery-replay",
+    ),
 ]

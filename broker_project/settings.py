@@ -166,6 +166,7 @@ CELERY_BEAT_SCHEDULE = {
     "journal.retention": {"task": "journal.retention", "schedule": 86_400.0},
     "journal.add_up": {"task": "journal.add_up", "schedule": 60.0, "options": {"expires": 60}},
     "reap runs": {"task": "agents.reap_runs", "schedule": 5.0, "options": {"expires": 5}},
+    "webhooks": {"task": "agents.deliver_webhooks", "schedule": 5.0, "options": {"expires": 5}},
 }
 
 AUTH_PASSWORD_VALIDATORS = [

@@ -7,6 +7,7 @@ from agents.models.mcp_servers import McpServer
 from agents.models.prompts import PromptFunction, PromptVersion
 from agents.models.runs import Run
 from agents.models.steps import Step
+from agents.models.webhooks import WebhookDelivery, WebhookEndpoint
 
 __all__ = [
     "Agent",
@@ -17,4 +18,6 @@ __all__ = [
     "PromptVersion",
     "Run",
     "Step",
+    "WebhookDelivery",
+    "WebhookEndpoint",
 ]

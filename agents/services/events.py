@@ -21,6 +21,7 @@ from django.db.models import Max
 
 from agents.models import Event, Run, Step
 from agents.services.outcomes import Outcome
+from agents.services.webhook_outbox import queue_deliveries
 from agents.streams.publishing import publish
 
 Happening = tuple[str, dict[str, Any]]
@@ -30,13 +31,14 @@ Happening = tuple[str, dict[str, Any]]
 def append_events(run_id: UUID, *happenings: Happening) -> None:
     """Add to the log of a run whose row the caller's transaction has locked.
 
-    Whoever listens is told once the transaction is committed.
+    Webhooks are to tell of them too. Whoever listens is told once the transaction is committed.
     """
     last = Event.objects.filter(run_id=run_id).aggregate(last=Max("sequence_number"))["last"]
     events = Event.objects.bulk_create(
         Event(run_id=run_id, sequence_number=number, type=kind, data=data)
         for number, (kind, data) in enumerate(happenings, start=(last or 0) + 1)
     )
+    queue_deliveries(run_id, events)
     transaction.on_commit(partial(publish, run_id, events))
 
 

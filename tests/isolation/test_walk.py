@@ -201,7 +201,13 @@ def test_tenant_staff_see_their_tenant_only(staff, acmes, globexes, model, walls
         for page in ("change", "delete", "history"):
             for answer in (staff.get(f"{base}{pk}/{page}/"), staff.post(f"{base}{pk}/{page}/", {})):
                 assert answer.status_code in (302, 403, 404), (page, answer.status_code)
-        for action in ("delete_selected", "revoke", "cancel_chosen", "disable_chosen"):
+        for action in (
+            "delete_selected",
+            "revoke",
+            "cancel_chosen",
+            "disable_chosen",
+            "replay_chosen",
+        ):
             staff.post(base, {"action": action, "_selected_action": [pk], "post": "yes"})
     assert of_acme(snapshot(), acmes) == before
 

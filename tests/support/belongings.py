@@ -18,6 +18,8 @@ from agents.models import (
     PromptVersion,
     Run,
     Step,
+    WebhookDelivery,
+    WebhookEndpoint,
 )
 from journal.models import Call, DailyFigures, Payload, Rating, RetentionPolicy, StaleDay
 from tenants.encryption import Secret
@@ -92,6 +94,10 @@ def belongings_of(person):
     run = Run.objects.create(tenant=tenant, scope=scope, agent=agent, messages=[], trace_id="t")
     step = Step.objects.create(run=run, number=1, kind="model_call", status="queued")
     event = Event.objects.create(run=run, sequence_number=1, type="run.queued")
+    webhook = WebhookEndpoint.objects.create(tenant=tenant, url="https://hooks.example.test/")
+    delivery = WebhookDelivery.objects.create(
+        tenant=tenant, endpoint=webhook, event=event, next_attempt_at=timezone.now()
+    )
     limit = Limit.objects.create(tenant=tenant, kind="usd_per_day", value=5)
     spending = Spending.objects.create(tenant=tenant, limit=limit, period=timezone.now().date())
     reservation = Reservation.objects.create(
@@ -131,6 +137,8 @@ def belongings_of(person):
             "run_id": [run.pk],
             "step_id": [step.pk],
             "event_id": [event.pk],
+            "webhook_id": [webhook.pk],
+            "delivery_id": [delivery.pk],
         },
     )
 
