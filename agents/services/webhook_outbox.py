@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Sequence
-from uuid import UUID
 
 from celery import current_app
 from django.db import transaction
+from django.db.models import F
 from django.db.models.functions import Now
 from kombu.exceptions import OperationalError
 
@@ -19,21 +20,23 @@ DELIVER = "agents.deliver_webhooks"
 log = logging.getLogger(__name__)
 
 
-def queue_deliveries(run_id: UUID, events: Sequence[Event]) -> None:
-    """Have the tenant's endpoints told of what they asked to hear of."""
-    told = {event.type: event for event in events if event.type in EVENT_TYPES}
+def queue_deliveries(events: Sequence[Event]) -> None:
+    """Have the endpoints of the runs' tenants told of what they asked to hear of."""
+    told = [event for event in events if event.type in EVENT_TYPES]
     if not told:
         return
-    endpoints = WebhookEndpoint.objects.filter(
-        tenant__runs=run_id, enabled=True, event_types__overlap=list(told)
-    )
+    runs = {event.run_id for event in told}
+    listening = WebhookEndpoint.objects.filter(enabled=True, tenant__runs__in=runs)
+    endpoints = defaultdict(list)
+    for endpoint in listening.annotate(run_id=F("tenant__runs__id")):
+        endpoints[endpoint.run_id].append(endpoint)
     deliveries = [
         WebhookDelivery(
             tenant_id=endpoint.tenant_id, endpoint=endpoint, event=event, next_attempt_at=Now()
         )
-        for endpoint in endpoints
-        for kind, event in told.items()
-        if kind in endpoint.event_types
+        for event in told
+        for endpoint in endpoints[event.run_id]
+        if event.type in endpoint.event_types
     ]
     if deliveries:
         WebhookDelivery.objects.bulk_create(deliveries)

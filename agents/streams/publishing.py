@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import logging
 import time
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from django.conf import settings
@@ -33,26 +34,32 @@ class Publisher:
         self._redis = Redis.from_url(url, retry=Retry(NoBackoff(), 0), **limits)
         self._silent_until = 0.0
 
-    def send(self, run_id: UUID, message: bytes) -> None:
-        """Publish once, or not at all."""
+    def send(self, messages: Mapping[UUID, bytes]) -> None:
+        """Publish each run's message, all in one round trip; once, or not at all."""
         if time.monotonic() < self._silent_until:
             return
         try:
-            self._redis.publish(channel_of(run_id), message)
+            with self._redis.pipeline(transaction=False) as pipeline:
+                for run_id, message in messages.items():
+                    pipeline.publish(channel_of(run_id), message)
+                pipeline.execute()
         except RedisError as error:
             self._silent_until = time.monotonic() + ASK_AGAIN_AFTER
             log.warning("events are not told live: %s", type(error).__name__)
 
 
-def publish(run_id: UUID, events: Sequence[Event]) -> None:
-    """Tell of events that are stored."""
-    _publisher().send(run_id, packed(map(event_json, events)))
+def publish(events: Sequence[Event]) -> None:
+    """Tell of events that are stored, in the order of their numbers."""
+    shown = defaultdict(list)
+    for event in events:
+        shown[event.run_id].append(event_json(event))
+    _publisher().send({run_id: packed(each) for run_id, each in shown.items()})
 
 
 def publish_delta(run_id: UUID, *, step: int, text: str) -> None:
     """Tell what a model is saying, before its message is complete and stored."""
     shown = {"object": "run.event", "type": DELTA, "data": {"step": step, "delta": text}}
-    _publisher().send(run_id, packed([shown]))
+    _publisher().send({run_id: packed([shown])})
 
 
 @functools.cache
