@@ -11,6 +11,7 @@ from django.db.models.functions import Cast
 
 from agents.models import (
     Agent,
+    AgentVersion,
     Event,
     HttpTool,
     McpServer,
@@ -18,6 +19,7 @@ from agents.models import (
     PromptVersion,
     Run,
     Step,
+    Thread,
     WebhookDelivery,
     WebhookEndpoint,
 )
@@ -28,8 +30,10 @@ from tenants.models import Scope, Tenant
 
 
 def agents_of(tenant: Tenant) -> QuerySet[Agent]:
-    """The agents of a tenant, which all its members may run."""
-    return Agent.objects.select_related("prompt").filter(tenant=tenant)
+    """The agents of a tenant, which all its members may run, each with its newest ``version``."""
+    newest = AgentVersion.objects.filter(agent=OuterRef("pk")).order_by("-number")
+    agents = Agent.objects.select_related("prompt").filter(tenant=tenant)
+    return agents.annotate(version=Subquery(newest.values("number")[:1]))
 
 
 def agent_of(tenant: Tenant, agent_id: UUID) -> Agent:
@@ -48,9 +52,32 @@ def agent_by_slug(tenant: Tenant, slug: str) -> Agent:
     return agent
 
 
+def agent_version_of(agent: Agent, number: int) -> AgentVersion:
+    """One version of an agent."""
+    version = agent.versions.filter(number=number).first()
+    if version is None:
+        raise NotFound("No such version.")
+    return version
+
+
+def threads_of(caller: Caller) -> QuerySet[Thread]:
+    """The threads of the caller's scope."""
+    return Thread.objects.filter(tenant=caller.tenant, scope=caller.scope)
+
+
+def thread_of(caller: Caller, thread_id: UUID) -> Thread:
+    """One thread of the caller's scope."""
+    thread = threads_of(caller).filter(id=thread_id).first()
+    if thread is None:
+        raise NotFound("No such thread.")
+    return thread
+
+
 def runs_of(caller: Caller) -> QuerySet[Run]:
     """The runs of the caller's scope."""
-    return Run.objects.select_related("agent").filter(tenant=caller.tenant, scope=caller.scope)
+    return Run.objects.select_related("agent", "agent_version").filter(
+        tenant=caller.tenant, scope=caller.scope
+    )
 
 
 def run_of(caller: Caller, run_id: UUID) -> Run:
@@ -85,7 +112,9 @@ def reach_of_run(run_id: UUID) -> Reach | None:
 
 def run_by_idempotency_key(scope: Scope, key: str | None) -> Run | None:
     """The run that a scope created with that key."""
-    runs = Run.objects.select_related("agent").filter(scope=scope, idempotency_key=key)
+    runs = Run.objects.select_related("agent", "agent_version").filter(
+        scope=scope, idempotency_key=key
+    )
     return runs.first() if key else None
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from agents.views.agents import AgentDetail, AgentList
+from agents.views.agents import AgentDetail, AgentList, AgentVersionRestore, AgentVersions
 from agents.views.events import RunEvents
 from agents.views.http_tools import HttpToolDetail, HttpToolList, HttpToolSecret
 from agents.views.mcp_servers import McpServerDetail, McpServerList, McpServerRefresh
@@ -14,6 +14,7 @@ from agents.views.prompts import (
     PromptVersions,
 )
 from agents.views.runs import RunCancel, RunDetail, RunList, RunSteps
+from agents.views.threads import ThreadDetail, ThreadList, ThreadMessages, ThreadRuns
 from agents.views.tools import ToolList
 from agents.views.webhooks import (
     WebhookDeliveries,
@@ -26,6 +27,12 @@ from agents.views.webhooks import (
 urlpatterns = [
     path("agents", AgentList.as_view(), name="agents"),
     path("agents/<uuid:agent_id>", AgentDetail.as_view(), name="agent"),
+    path("agents/<uuid:agent_id>/versions", AgentVersions.as_view(), name="agent-versions"),
+    path(
+        "agents/<uuid:agent_id>/versions/<int:number>/restore",
+        AgentVersionRestore.as_view(),
+        name="agent-version-restore",
+    ),
     path("http_tools", HttpToolList.as_view(), name="http-tools"),
     path("http_tools/<uuid:tool_id>", HttpToolDetail.as_view(), name="http-tool"),
     path("http_tools/<uuid:tool_id>/secret", HttpToolSecret.as_view(), name="http-tool-secret"),
@@ -51,6 +58,10 @@ urlpatterns = [
     path("runs/<uuid:run_id>/steps", RunSteps.as_view(), name="run-steps"),
     path("runs/<uuid:run_id>/events", RunEvents.as_view(), name="run-events"),
     path("runs/<uuid:run_id>/cancel", RunCancel.as_view(), name="run-cancel"),
+    path("threads", ThreadList.as_view(), name="threads"),
+    path("threads/<uuid:thread_id>", ThreadDetail.as_view(), name="thread"),
+    path("threads/<uuid:thread_id>/messages", ThreadMessages.as_view(), name="thread-messages"),
+    path("threads/<uuid:thread_id>/runs", ThreadRuns.as_view(), name="thread-runs"),
     path("webhook_endpoints", WebhookEndpointList.as_view(), name="webhook-endpoints"),
     path(
         "webhook_endpoints/<uuid:webhook_id>",

@@ -24,6 +24,7 @@ from uuid_utils.compat import uuid7
 
 from agents.models import Event, Run, Step
 from agents.services.outcomes import Outcome
+from agents.services.threads import follow_up
 from agents.services.webhook_outbox import queue_deliveries
 from agents.streams.publishing import publish
 
@@ -51,7 +52,8 @@ def append_events(run_id: UUID, *happenings: Happening) -> None:
 def append_to_logs(news: Sequence[tuple[UUID, Happening]]) -> None:
     """Add to the logs of many runs, whose rows the caller's transaction has locked.
 
-    Webhooks are to tell of it too. Whoever listens is told once the transaction is committed.
+    Webhooks are to tell of it, and threads go on with their next run. Whoever listens is told
+    once the transaction is committed.
     """
     if not news:
         return
@@ -64,6 +66,7 @@ def append_to_logs(news: Sequence[tuple[UUID, Happening]]) -> None:
         numbers = {event_id: stored for event_id, *stored in cursor.fetchall()}
     events = [_event(row, *numbers[row["id"]]) for row in rows]
     queue_deliveries(events)
+    follow_up(events)
     transaction.on_commit(partial(publish, events))
 
 

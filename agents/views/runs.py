@@ -16,7 +16,7 @@ from agents.pages import numbered_page
 from agents.selectors import run_of, runs_of
 from agents.serializers.runs import RunInput, RunOutput, RunSummary, StepOutput
 from agents.services.cancelling import cancel_run
-from agents.services.creation import RunRequest, create_run
+from agents.services.creation import CreatedRun, RunRequest, create_run
 from agents.tool_sources.catalog import TenantTools
 from tenants.caller import caller_of
 from tenants.pagination import page_of
@@ -40,20 +40,20 @@ class RunList(APIView):
     def get(self, request: Request) -> Response:
         """A page of runs, newest first, without their messages."""
         runs = runs_of(caller_of(request)).defer("messages")
-        return Response(page_of(runs, request, _summary))
+        return Response(page_of(runs, request, summary))
 
     @extend_schema(parameters=[IDEMPOTENCY_KEY], request=RunInput, responses={202: RunOutput})
     def post(self, request: Request) -> Response:
         """Create a run; a worker takes it up at once."""
         caller = caller_of(request)
-        created = create_run(
-            caller=caller,
-            request=RunRequest(**validated(RunInput, request)),
-            available=TenantTools(caller.tenant),
-            idempotency_key=idempotency_key_of(request),
+        return created(
+            create_run(
+                caller=caller,
+                request=RunRequest(**validated(RunInput, request)),
+                available=TenantTools(caller.tenant),
+                idempotency_key=idempotency_key_of(request),
+            )
         )
-        headers = {"Idempotent-Replayed": "true"} if created.replayed else {}
-        return Response(_whole(created.run), status=202, headers=headers)
 
 
 class RunDetail(APIView):
@@ -91,7 +91,14 @@ class RunSteps(APIView):
         return Response(numbered_page(run.steps.all(), request, "number", _step))
 
 
-def _summary(run: Run) -> dict[str, Any]:
+def created(new: CreatedRun) -> Response:
+    """The answer to a request for a run."""
+    headers = {"Idempotent-Replayed": "true"} if new.replayed else {}
+    return Response(_whole(new.run), status=202, headers=headers)
+
+
+def summary(run: Run) -> dict[str, Any]:
+    """A run as lists show it."""
     return dict(RunSummary(run).data)
 
 

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from agents.models import (
     Agent,
+    AgentVersion,
     Event,
     HttpTool,
     McpServer,
@@ -18,6 +19,8 @@ from agents.models import (
     PromptVersion,
     Run,
     Step,
+    Thread,
+    ThreadMessage,
     WebhookDelivery,
     WebhookEndpoint,
 )
@@ -83,6 +86,11 @@ def belongings_of(person):
     counted = {"calls": 1, "errors": 0, "latencies": {}, "failures": {}}
     figures = DailyFigures.objects.create(**days, **names, **counted)
     agent = Agent.objects.create(tenant=tenant, slug="theirs", name="theirs")
+    agent_version = AgentVersion.objects.create(
+        agent=agent, number=1, max_steps=8, prefer="quality"
+    )
+    thread = Thread.objects.create(tenant=tenant, scope=scope)
+    message = ThreadMessage.objects.create(thread=thread, number=1, message={"role": "user"})
     prompt = PromptFunction.objects.create(tenant=tenant, slug=f"prompt-{tenant.pk.hex[-8:]}")
     version = PromptVersion.objects.create(prompt=prompt, number=1, template="hi")
     tool = HttpTool.objects.create(
@@ -124,6 +132,9 @@ def belongings_of(person):
             "figures_id": [figures.pk],
             "rating_id": [rating.pk],
             "agent_id": [agent.pk],
+            "agent_version_id": [agent_version.pk],
+            "thread_id": [thread.pk],
+            "message_id": [message.pk],
             "prompt_id": [prompt.pk],
             "version_id": [version.pk],
             "limit_id": [limit.pk],
