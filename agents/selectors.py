@@ -18,6 +18,7 @@ from agents.models import (
     PromptFunction,
     PromptVersion,
     Run,
+    Schedule,
     Step,
     Thread,
     WebhookDelivery,
@@ -71,6 +72,19 @@ def thread_of(caller: Caller, thread_id: UUID) -> Thread:
     if thread is None:
         raise NotFound("No such thread.")
     return thread
+
+
+def schedules_of(caller: Caller) -> QuerySet[Schedule]:
+    """The schedules of the caller's scope."""
+    return Schedule.objects.filter(tenant=caller.tenant, scope=caller.scope)
+
+
+def schedule_of(caller: Caller, schedule_id: UUID) -> Schedule:
+    """One schedule of the caller's scope."""
+    schedule = schedules_of(caller).filter(id=schedule_id).first()
+    if schedule is None:
+        raise NotFound("No such schedule.")
+    return schedule
 
 
 def runs_of(caller: Caller) -> QuerySet[Run]:

@@ -15,7 +15,10 @@ from agents.services.deliveries import claim_due, record
 from agents.services.doorbell import ADVANCE_RUN
 from agents.services.mcp_servers import fresh_tools_of_run
 from agents.services.reaping import reap_runs
+from agents.services.retention import delete_old_runs
+from agents.services.schedules import fire_due
 from agents.services.webhook_outbox import DELIVER
+from agents.tool_sources.catalog import TenantTools
 from agents.webhook_sending import send_all
 from tenants.context import all_tenants, scope_active
 from tenants.runtime import current_broker
@@ -47,3 +50,17 @@ def deliver_webhooks() -> None:
         while due := claim_due(now=timezone.now()):
             release_connection()
             record(send_all(due), now=timezone.now())
+
+
+@shared_task(name="agents.fire_schedules", ignore_result=True)
+def fire_schedules() -> None:
+    """Create the runs that are due by the clock; several beats at once create each once."""
+    with all_tenants("schedules", routine=True):
+        fire_due(available=TenantTools, now=timezone.now())
+
+
+@shared_task(name="agents.retention", ignore_result=True)
+def retention() -> None:
+    """Delete the runs that tenants do not keep any longer."""
+    with all_tenants("the retention of runs"):
+        delete_old_runs(now=timezone.now())

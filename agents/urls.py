@@ -13,7 +13,8 @@ from agents.views.prompts import (
     PromptVersionDetail,
     PromptVersions,
 )
-from agents.views.runs import RunCancel, RunDetail, RunList, RunSteps
+from agents.views.runs import RunCancel, RunDetail, RunList, RunsCancel, RunSteps
+from agents.views.schedules import ScheduleDetail, ScheduleList
 from agents.views.threads import ThreadDetail, ThreadList, ThreadMessages, ThreadRuns
 from agents.views.tools import ToolList
 from agents.views.webhooks import (
@@ -54,10 +55,13 @@ urlpatterns = [
     path("prompts/<str:slug>/render", PromptRender.as_view(), name="prompt-render"),
     path("tools", ToolList.as_view(), name="tools"),
     path("runs", RunList.as_view(), name="runs"),
+    path("runs/cancel", RunsCancel.as_view(), name="runs-cancel"),
     path("runs/<uuid:run_id>", RunDetail.as_view(), name="run"),
     path("runs/<uuid:run_id>/steps", RunSteps.as_view(), name="run-steps"),
     path("runs/<uuid:run_id>/events", RunEvents.as_view(), name="run-events"),
     path("runs/<uuid:run_id>/cancel", RunCancel.as_view(), name="run-cancel"),
+    path("schedules", ScheduleList.as_view(), name="schedules"),
+    path("schedules/<uuid:schedule_id>", ScheduleDetail.as_view(), name="schedule"),
     path("threads", ThreadList.as_view(), name="threads"),
     path("threads/<uuid:thread_id>", ThreadDetail.as_view(), name="thread"),
     path("threads/<uuid:thread_id>/messages", ThreadMessages.as_view(), name="thread-messages"),

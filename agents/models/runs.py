@@ -17,6 +17,7 @@ from agents.models.agents import (
     Agent,
     AgentVersion,
 )
+from agents.models.schedules import Schedule
 from agents.models.threads import Thread
 from tenants.managers import ScopedManager
 from tenants.models import Scope, Tenant
@@ -70,6 +71,10 @@ class Run(models.Model):
     thread = models.ForeignKey(
         Thread, models.SET_NULL, null=True, blank=True, db_index=False, related_name="runs"
     )
+    schedule = models.ForeignKey(
+        Schedule, models.SET_NULL, null=True, blank=True, db_index=False, related_name="runs"
+    )
+    scheduled_for = models.DateTimeField(null=True, blank=True)
 
     # What was asked.
     messages = models.JSONField()
@@ -136,6 +141,11 @@ class Run(models.Model):
                     status__in=["queued", "in_progress", "requires_action", "cancelling"],
                 ),
                 name="run_one_active_per_thread",
+            ),
+            models.UniqueConstraint(
+                fields=["schedule", "scheduled_for"],
+                condition=Q(schedule__isnull=False),
+                name="run_once_per_tick",
             ),
             models.CheckConstraint(
                 condition=Q(history_index__isnull=True)

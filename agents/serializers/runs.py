@@ -71,6 +71,43 @@ class ThreadRunInput(RunInput):
     )
 
 
+class RunFilter(StrictSerializer):
+    """Which runs of the scope are meant: those that fit everything that is given."""
+
+    agent = serializers.CharField(max_length=63, required=False)
+    status = serializers.ChoiceField(
+        [Run.Status.QUEUED, Run.Status.IN_PROGRESS, Run.Status.REQUIRES_ACTION], required=False
+    )
+    operation = serializers.CharField(max_length=200, required=False)
+    trace_id = serializers.CharField(max_length=200, required=False)
+    thread_id = serializers.UUIDField(required=False)
+    schedule_id = serializers.UUIDField(required=False)
+    created_before = serializers.DateTimeField(required=False)
+    metadata = Metadata(required=False, help_text="Runs that have all these notes.")
+    all = serializers.BooleanField(required=False, help_text="true means every run.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """The conditions as the ORM takes them; everything only where that is said."""
+        everything = attrs.pop("all", False)
+        if bool(attrs) == everything:
+            raise serializers.ValidationError('Give a filter, or {"all": true}.')
+        return {_LOOKUPS.get(name, name): value for name, value in attrs.items()}
+
+
+_LOOKUPS = {
+    "agent": "agent__slug",
+    "created_before": "created_at__lt",
+    "metadata": "metadata__contains",
+}
+
+
+class CancelledRuns(serializers.Serializer[Any]):
+    """What a cancellation by filter did."""
+
+    cancelled = serializers.IntegerField()
+    has_more = serializers.BooleanField(help_text="Ask again: so many at once are not cancelled.")
+
+
 class RunSummary(serializers.ModelSerializer[Run]):
     """A run without its conversation, as lists show it."""
 
@@ -78,6 +115,7 @@ class RunSummary(serializers.ModelSerializer[Run]):
     agent = serializers.SlugRelatedField[Agent](slug_field="slug", read_only=True)
     agent_version = serializers.SlugRelatedField[AgentVersion](slug_field="number", read_only=True)
     thread_id = serializers.UUIDField(read_only=True, allow_null=True)
+    schedule_id = serializers.UUIDField(read_only=True, allow_null=True)
     usage = serializers.JSONField(read_only=True)
     incomplete_details = serializers.SerializerMethodField()
     required_action = serializers.SerializerMethodField()
@@ -85,8 +123,9 @@ class RunSummary(serializers.ModelSerializer[Run]):
     class Meta:
         model = Run
         fields: tuple[str, ...] = (
-            "id", "object", "status", "agent", "agent_version", "thread_id", "tools", "max_steps",
-            "operation", "trace_id", "prefer", "metadata", "output_text", "usage",
+            "id", "object", "status", "agent", "agent_version", "thread_id", "schedule_id",
+            "scheduled_for", "tools", "max_steps", "operation", "trace_id", "prefer", "metadata",
+            "output_text", "usage",
             "incomplete_details", "required_action", "last_error", "cancel_requested_at",
             "created_at", "started_at", "ended_at",
         )  # fmt: skip

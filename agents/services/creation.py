@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -43,6 +44,8 @@ class RunRequest:
     metadata: Mapping[str, str] | None = None
     prefer: str | None = None
     output_schema: Mapping[str, Any] | None = None
+    schedule: UUID | None = None
+    scheduled_for: datetime | None = None
     thread: UUID | None = None
     multitask_strategy: Strategy = "reject"
 
@@ -105,6 +108,8 @@ def _new_run(caller: Caller, request: RunRequest, available: ToolRegistry) -> Ru
         scope=caller.scope,
         agent=agent,
         agent_version=None if agent is None else newest_version(agent),
+        schedule_id=request.schedule,
+        scheduled_for=request.scheduled_for,
         thread_id=request.thread,
         messages=storable_json([*before, *request.messages]),
         tools=list(template.tools if request.tools is None else request.tools),

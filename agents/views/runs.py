@@ -14,8 +14,15 @@ from agents.idempotency import idempotency_key_of
 from agents.models import Run, Step
 from agents.pages import numbered_page
 from agents.selectors import run_of, runs_of
-from agents.serializers.runs import RunInput, RunOutput, RunSummary, StepOutput
-from agents.services.cancelling import cancel_run
+from agents.serializers.runs import (
+    CancelledRuns,
+    RunFilter,
+    RunInput,
+    RunOutput,
+    RunSummary,
+    StepOutput,
+)
+from agents.services.cancelling import cancel_run, cancel_runs
 from agents.services.creation import CreatedRun, RunRequest, create_run
 from agents.tool_sources.catalog import TenantTools
 from tenants.caller import caller_of
@@ -77,6 +84,20 @@ class RunCancel(APIView):
         """Cancel a run: at once, or before its next step. A run that is over stays as it is."""
         run = run_of(caller_of(request), run_id)
         return Response(_whole(cancel_run(run_id=run.id)))
+
+
+class RunsCancel(APIView):
+    """The end of many runs at once."""
+
+    required_permissions: ClassVar = {"POST": RUNS_WRITE}
+
+    @extend_schema(request=RunFilter, responses=CancelledRuns)
+    def post(self, request: Request) -> Response:
+        """Cancel the runs of the scope that fit, each as by its own cancel."""
+        conditions = validated(RunFilter, request)
+        runs = runs_of(caller_of(request)).filter(**conditions)
+        cancelled, has_more = cancel_runs(runs=runs)
+        return Response({"cancelled": cancelled, "has_more": has_more})
 
 
 class RunSteps(APIView):

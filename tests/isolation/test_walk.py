@@ -164,7 +164,16 @@ def test_requests_run_as_the_applications_role(api, charlie, monkeypatch):
 def test_a_member_gets_nothing_of_a_colleagues_personal_scope(api, acmes, bob, walls):
     personal = {
         str(acmes.ids[name][0])
-        for name in ("key_id", "token_id", "call_id", "run_id", "step_id", "event_id", "thread_id")
+        for name in (
+            "key_id",
+            "token_id",
+            "call_id",
+            "run_id",
+            "step_id",
+            "event_id",
+            "thread_id",
+            "schedule_id",
+        )
     }
     for path, _ in API:
         for url in concrete(path, acmes):

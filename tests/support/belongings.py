@@ -18,6 +18,8 @@ from agents.models import (
     PromptFunction,
     PromptVersion,
     Run,
+    RunRetention,
+    Schedule,
     Step,
     Thread,
     ThreadMessage,
@@ -91,6 +93,10 @@ def belongings_of(person):
     )
     thread = Thread.objects.create(tenant=tenant, scope=scope)
     message = ThreadMessage.objects.create(thread=thread, number=1, message={"role": "user"})
+    schedule = Schedule.objects.create(
+        tenant=tenant, scope=scope, name="s", cron="0 0 1 1 *", request={}, enabled=False
+    )
+    kept = RunRetention.objects.create(tenant=tenant, days=90)
     prompt = PromptFunction.objects.create(tenant=tenant, slug=f"prompt-{tenant.pk.hex[-8:]}")
     version = PromptVersion.objects.create(prompt=prompt, number=1, template="hi")
     tool = HttpTool.objects.create(
@@ -135,6 +141,8 @@ def belongings_of(person):
             "agent_version_id": [agent_version.pk],
             "thread_id": [thread.pk],
             "message_id": [message.pk],
+            "schedule_id": [schedule.pk],
+            "run_retention_id": [kept.pk],
             "prompt_id": [prompt.pk],
             "version_id": [version.pk],
             "limit_id": [limit.pk],
