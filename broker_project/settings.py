@@ -167,6 +167,10 @@ CELERY_BEAT_SCHEDULE = {
     "journal.add_up": {"task": "journal.add_up", "schedule": 60.0, "options": {"expires": 60}},
     "reap runs": {"task": "agents.reap_runs", "schedule": 5.0, "options": {"expires": 5}},
     "schedules": {"task": "agents.fire_schedules", "schedule": 5.0, "options": {"expires": 5}},
+    "tenants.forget_idempotency_keys": {
+        "task": "tenants.forget_idempotency_keys",
+        "schedule": 3600.0,
+    },
     "agents.retention": {"task": "agents.retention", "schedule": 86_400.0},
     "webhooks": {"task": "agents.deliver_webhooks", "schedule": 5.0, "options": {"expires": 5}},
 }

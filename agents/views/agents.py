@@ -21,6 +21,7 @@ from agents.services.definitions import (
 )
 from agents.tool_sources.catalog import tools_of
 from tenants.caller import caller_of
+from tenants.idempotency import idempotent
 from tenants.pagination import page_of
 from tenants.permissions import ADMIN, RUNS_READ
 from tenants.serializers import validated
@@ -38,6 +39,7 @@ class AgentList(APIView):
         return Response(page_of(agents, request, lambda agent: dict(AgentOutput(agent).data)))
 
     @extend_schema(request=AgentInput, responses={201: AgentOutput})
+    @idempotent
     def post(self, request: Request) -> Response:
         """Define an agent."""
         tenant = caller_of(request).tenant

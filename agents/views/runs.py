@@ -10,7 +10,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agents.idempotency import idempotency_key_of
 from agents.models import Run, Step
 from agents.pages import numbered_page
 from agents.selectors import run_of, runs_of
@@ -26,15 +25,11 @@ from agents.services.cancelling import cancel_run, cancel_runs
 from agents.services.creation import CreatedRun, RunRequest, create_run
 from agents.tool_sources.catalog import TenantTools
 from tenants.caller import caller_of
+from tenants.idempotency import HEADER, idempotency_key_of
 from tenants.pagination import page_of
 from tenants.permissions import RUNS_READ, RUNS_WRITE
 from tenants.serializers import validated
 
-IDEMPOTENCY_KEY = OpenApiParameter(
-    "Idempotency-Key",
-    location=OpenApiParameter.HEADER,
-    description="The same key and body again give the same run.",
-)
 PAGE = [OpenApiParameter("after", int), OpenApiParameter("limit", int)]
 
 
@@ -49,7 +44,7 @@ class RunList(APIView):
         runs = runs_of(caller_of(request)).defer("messages")
         return Response(page_of(runs, request, summary))
 
-    @extend_schema(parameters=[IDEMPOTENCY_KEY], request=RunInput, responses={202: RunOutput})
+    @extend_schema(parameters=[HEADER], request=RunInput, responses={202: RunOutput})
     def post(self, request: Request) -> Response:
         """Create a run; a worker takes it up at once."""
         caller = caller_of(request)

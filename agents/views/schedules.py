@@ -16,6 +16,7 @@ from agents.selectors import schedule_of, schedules_of
 from agents.serializers.schedules import ScheduleInput, ScheduleOutput
 from agents.services.schedules import create_schedule, delete_schedule, update_schedule
 from tenants.caller import caller_of
+from tenants.idempotency import idempotent
 from tenants.pagination import page_of
 from tenants.permissions import RUNS_READ, RUNS_WRITE
 from tenants.serializers import validated
@@ -32,6 +33,7 @@ class ScheduleList(APIView):
         return Response(page_of(schedules_of(caller_of(request)), request, _represent))
 
     @extend_schema(request=ScheduleInput, responses={201: ScheduleOutput})
+    @idempotent
     def post(self, request: Request) -> Response:
         """Define a schedule."""
         schedule = create_schedule(

@@ -10,7 +10,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agents.idempotency import idempotency_key_of
 from agents.models import Thread, ThreadMessage
 from agents.pages import numbered_page
 from agents.selectors import runs_of, thread_of, threads_of
@@ -24,8 +23,9 @@ from agents.serializers.threads import (
 from agents.services.creation import RunRequest, create_run
 from agents.services.threads import create_thread, delete_thread, say
 from agents.tool_sources.catalog import TenantTools
-from agents.views.runs import IDEMPOTENCY_KEY, PAGE, created, summary
+from agents.views.runs import PAGE, created, summary
 from tenants.caller import caller_of
+from tenants.idempotency import HEADER, idempotency_key_of, idempotent
 from tenants.pagination import page_of
 from tenants.permissions import RUNS_READ, RUNS_WRITE
 from tenants.serializers import validated
@@ -42,6 +42,7 @@ class ThreadList(APIView):
         return Response(page_of(threads_of(caller_of(request)), request, _thread))
 
     @extend_schema(request=ThreadInput, responses={201: ThreadOutput})
+    @idempotent
     def post(self, request: Request) -> Response:
         """Begin a thread."""
         values = validated(ThreadInput, request)
@@ -81,6 +82,7 @@ class ThreadMessages(APIView):
         return Response(numbered_page(thread.messages.all(), request, "number", _message))
 
     @extend_schema(request=ThreadMessageInput, responses={201: ThreadMessageOutput})
+    @idempotent
     def post(self, request: Request, thread_id: UUID) -> Response:
         """Say something, which the thread's next run reads."""
         thread = thread_of(caller_of(request), thread_id)
@@ -100,7 +102,7 @@ class ThreadRuns(APIView):
         runs = runs_of(caller).filter(thread=thread_of(caller, thread_id)).defer("messages")
         return Response(page_of(runs, request, summary))
 
-    @extend_schema(parameters=[IDEMPOTENCY_KEY], request=ThreadRunInput, responses={202: RunOutput})
+    @extend_schema(parameters=[HEADER], request=ThreadRunInput, responses={202: RunOutput})
     def post(self, request: Request, thread_id: UUID) -> Response:
         """Create a run that reads the thread, and says in it what it answers."""
         caller = caller_of(request)

@@ -36,6 +36,7 @@ from agents.services.webhook_endpoints import (
     update_webhook_endpoint,
 )
 from tenants.caller import caller_of
+from tenants.idempotency import idempotent
 from tenants.pagination import page_of
 from tenants.permissions import ADMIN
 from tenants.serializers import validated
@@ -55,6 +56,7 @@ class WebhookEndpointList(APIView):
         return Response(page_of(endpoints, request, _represent))
 
     @extend_schema(request=WebhookEndpointInput, responses={201: NewWebhookEndpoint})
+    @idempotent
     def post(self, request: Request) -> Response:
         """Define an endpoint. Its secret is shown in this answer and never again."""
         new = create_webhook_endpoint(

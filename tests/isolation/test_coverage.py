@@ -27,6 +27,7 @@ TASKS = {
     "agents.deliver_webhooks": "all tenants: sends what each one's endpoints are due",
     "journal.add_up": "all tenants: adds up every scope's calls",
     "journal.retention": "all tenants: deletes what each does not keep",
+    "tenants.forget_idempotency_keys": "all tenants: deletes what has expired",
     "agents.reap_runs": "all tenants: reads ids only, and rings",
 }
 

@@ -28,7 +28,7 @@ from agents.models import (
 )
 from journal.models import Call, DailyFigures, Payload, Rating, RetentionPolicy, StaleDay
 from tenants.encryption import Secret
-from tenants.models import AuditEntry, Limit, Reservation, Spending
+from tenants.models import AuditEntry, IdempotentRequest, Limit, Reservation, Spending
 from tenants.services.endpoints import add_endpoint
 from tenants.services.keys import add_key
 from tenants.services.tokens import create_token
@@ -96,6 +96,9 @@ def belongings_of(person):
     schedule = Schedule.objects.create(
         tenant=tenant, scope=scope, name="s", cron="0 0 1 1 *", request={}, enabled=False
     )
+    repeated = IdempotentRequest.objects.create(
+        tenant=tenant, scope=scope, key="k", expires_at=timezone.now() + timedelta(hours=1)
+    )
     kept = RunRetention.objects.create(tenant=tenant, days=90)
     prompt = PromptFunction.objects.create(tenant=tenant, slug=f"prompt-{tenant.pk.hex[-8:]}")
     version = PromptVersion.objects.create(prompt=prompt, number=1, template="hi")
@@ -143,6 +146,7 @@ def belongings_of(person):
             "message_id": [message.pk],
             "schedule_id": [schedule.pk],
             "run_retention_id": [kept.pk],
+            "idempotent_request_id": [repeated.pk],
             "prompt_id": [prompt.pk],
             "version_id": [version.pk],
             "limit_id": [limit.pk],
