@@ -160,8 +160,9 @@ class Response:
             detail = f"the answer is larger than {MAX_ANSWER_BYTES // 2**20} MB"
             self.fail(Failure(FailureKind.INVALID_RESPONSE, detail=detail))
             return
-        self._pieces.append(data)
-        self._unread += len(data)
+        if data:  # a packed body begins with what unpacks to nothing
+            self._pieces.append(data)
+            self._unread += len(data)
         if self._unread > _HIGH_WATER and not self._is_paused:
             self._is_paused = True
             self._socket.pause()
