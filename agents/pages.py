@@ -17,11 +17,16 @@ MAX_NUMBER = 2**31 - 1
 
 
 def numbered_page(
-    rows: QuerySet[M], request: Request, number: str, represent: Callable[[M], dict[str, Any]]
+    rows: QuerySet[M],
+    request: Request,
+    number: str,
+    represent: Callable[[M], dict[str, Any]],
+    after: int | None = None,
 ) -> dict[str, Any]:
     """One page of ``rows`` by their column ``number``; ``?after=`` is the last number seen."""
-    limit = _integer(request, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT)
-    after = _integer(request, "after", 0, 0, MAX_NUMBER)
+    limit = integer(request, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT)
+    if after is None:
+        after = integer(request, "after", 0, 0, MAX_NUMBER)
     found = list(rows.filter(**{f"{number}__gt": after}).order_by(number)[: limit + 1])
     page, has_more = found[:limit], len(found) > limit
     return {
@@ -32,7 +37,8 @@ def numbered_page(
     }
 
 
-def _integer(request: Request, param: str, default: int, least: int, most: int) -> int:
+def integer(request: Request, param: str, default: int, least: int, most: int) -> int:
+    """A number in the query. Raises InvalidInput for one out of its range."""
     text = request.query_params.get(param)
     if text is None:
         return default

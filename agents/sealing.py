@@ -1,4 +1,4 @@
-"""Secrets of tools at rest: the tenant's data key seals them, as it does provider keys."""
+"""Secrets of tools and webhooks at rest: sealed by the tenant's data key, as provider keys are."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def unseal(row: SealedRow) -> Secret[str] | None:
         return vault.data_keys().open(key, _place(row), bytes(row.sealed))
     except (KeyUnavailable, Tampered) as error:
         log.error("the secret of %s cannot be opened: %s", row.pk, error)  # noqa: TRY400 - no traceback
-    raise SecretUnavailable("The tool's stored secret cannot be opened: it needs a new one.")
+    raise SecretUnavailable("The stored secret cannot be opened: it needs a new one.")
 
 
 def is_readable(row: SealedRow) -> bool:

@@ -5,9 +5,25 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Case, IntegerField, OuterRef, QuerySet, Subquery, When
+from django.db.models.fields.json import KT, KeyTextTransform
+from django.db.models.functions import Cast
 
-from agents.models import Agent, HttpTool, McpServer, PromptFunction, PromptVersion, Run
+from agents.models import (
+    Agent,
+    AgentVersion,
+    Event,
+    HttpTool,
+    McpServer,
+    PromptFunction,
+    PromptVersion,
+    Run,
+    Schedule,
+    Step,
+    Thread,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
 from tenants.caller import Caller
 from tenants.context import Lookup, Reach, scope_active
 from tenants.errors import NotFound
@@ -15,8 +31,10 @@ from tenants.models import Scope, Tenant
 
 
 def agents_of(tenant: Tenant) -> QuerySet[Agent]:
-    """The agents of a tenant, which all its members may run."""
-    return Agent.objects.select_related("prompt").filter(tenant=tenant)
+    """The agents of a tenant, which all its members may run, each with its newest ``version``."""
+    newest = AgentVersion.objects.filter(agent=OuterRef("pk")).order_by("-number")
+    agents = Agent.objects.select_related("prompt").filter(tenant=tenant)
+    return agents.annotate(version=Subquery(newest.values("number")[:1]))
 
 
 def agent_of(tenant: Tenant, agent_id: UUID) -> Agent:
@@ -35,9 +53,45 @@ def agent_by_slug(tenant: Tenant, slug: str) -> Agent:
     return agent
 
 
+def agent_version_of(agent: Agent, number: int) -> AgentVersion:
+    """One version of an agent."""
+    version = agent.versions.filter(number=number).first()
+    if version is None:
+        raise NotFound("No such version.")
+    return version
+
+
+def threads_of(caller: Caller) -> QuerySet[Thread]:
+    """The threads of the caller's scope."""
+    return Thread.objects.filter(tenant=caller.tenant, scope=caller.scope)
+
+
+def thread_of(caller: Caller, thread_id: UUID) -> Thread:
+    """One thread of the caller's scope."""
+    thread = threads_of(caller).filter(id=thread_id).first()
+    if thread is None:
+        raise NotFound("No such thread.")
+    return thread
+
+
+def schedules_of(caller: Caller) -> QuerySet[Schedule]:
+    """The schedules of the caller's scope."""
+    return Schedule.objects.filter(tenant=caller.tenant, scope=caller.scope)
+
+
+def schedule_of(caller: Caller, schedule_id: UUID) -> Schedule:
+    """One schedule of the caller's scope."""
+    schedule = schedules_of(caller).filter(id=schedule_id).first()
+    if schedule is None:
+        raise NotFound("No such schedule.")
+    return schedule
+
+
 def runs_of(caller: Caller) -> QuerySet[Run]:
     """The runs of the caller's scope."""
-    return Run.objects.select_related("agent").filter(tenant=caller.tenant, scope=caller.scope)
+    return Run.objects.select_related("agent", "agent_version").filter(
+        tenant=caller.tenant, scope=caller.scope
+    )
 
 
 def run_of(caller: Caller, run_id: UUID) -> Run:
@@ -46,6 +100,15 @@ def run_of(caller: Caller, run_id: UUID) -> Run:
     if run is None:
         raise NotFound("No such run.")
     return run
+
+
+def events_of(run_id: UUID) -> QuerySet[Event]:
+    """The log of a run; a completed message with its ``text``, which its step holds."""
+    said = Step.objects.filter(
+        run_id=run_id, number=Cast(KeyTextTransform("step", OuterRef("data")), IntegerField())
+    ).values_list(KT("message__content"))
+    text = Case(When(type="message.completed", then=Subquery(said[:1])))
+    return Event.objects.filter(run_id=run_id).annotate(text=text).order_by("sequence_number")
 
 
 def active_runs(tenant: Tenant, scope: Scope | None) -> int:
@@ -63,7 +126,9 @@ def reach_of_run(run_id: UUID) -> Reach | None:
 
 def run_by_idempotency_key(scope: Scope, key: str | None) -> Run | None:
     """The run that a scope created with that key."""
-    runs = Run.objects.select_related("agent").filter(scope=scope, idempotency_key=key)
+    runs = Run.objects.select_related("agent", "agent_version").filter(
+        scope=scope, idempotency_key=key
+    )
     return runs.first() if key else None
 
 
@@ -143,3 +208,29 @@ def plugin_is_taken(tenant: Tenant, plugin: str) -> bool:
         or http_tools_of(tenant).filter(slug__startswith=f"{plugin}-").exists()
         or mcp_servers_of(tenant).filter(plugin=plugin).exists()
     )
+
+
+def webhook_endpoints_of(tenant: Tenant) -> QuerySet[WebhookEndpoint]:
+    """The webhook endpoints of a tenant."""
+    return WebhookEndpoint.objects.select_related("tenant", "data_key").filter(tenant=tenant)
+
+
+def webhook_endpoint_of(tenant: Tenant, webhook_id: UUID) -> WebhookEndpoint:
+    """One webhook endpoint of a tenant."""
+    endpoint = webhook_endpoints_of(tenant).filter(id=webhook_id).first()
+    if endpoint is None:
+        raise NotFound("No such webhook endpoint.")
+    return endpoint
+
+
+def deliveries_of(endpoint: WebhookEndpoint) -> QuerySet[WebhookDelivery]:
+    """What was sent to an endpoint, or is to be."""
+    return endpoint.deliveries.select_related("event").filter(tenant=endpoint.tenant_id)
+
+
+def delivery_of(endpoint: WebhookEndpoint, delivery_id: UUID) -> WebhookDelivery:
+    """One delivery to an endpoint."""
+    delivery = deliveries_of(endpoint).filter(id=delivery_id).first()
+    if delivery is None:
+        raise NotFound("No such delivery.")
+    return delivery

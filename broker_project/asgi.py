@@ -7,9 +7,13 @@ from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "broker_project.settings")
 
-application = get_asgi_application()
+django = get_asgi_application()
 
-from broker_project.startup import refuse_wrong_keys  # noqa: E402 - Django must be set up first
+# Django must be set up first.
+from broker_project.startup import refuse_wrong_keys  # noqa: E402
+from tenants.handover import StreamHandover  # noqa: E402
+
+application = StreamHandover(django)
 
 # A server may import this module inside its event loop, where Django refuses the ORM.
 with ThreadPoolExecutor(1) as thread:

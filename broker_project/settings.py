@@ -179,6 +179,13 @@ CELERY_BEAT_SCHEDULE = {
     "journal.retention": {"task": "journal.retention", "schedule": 86_400.0},
     "journal.add_up": {"task": "journal.add_up", "schedule": 60.0, "options": {"expires": 60}},
     "reap runs": {"task": "agents.reap_runs", "schedule": 5.0, "options": {"expires": 5}},
+    "schedules": {"task": "agents.fire_schedules", "schedule": 5.0, "options": {"expires": 5}},
+    "tenants.forget_idempotency_keys": {
+        "task": "tenants.forget_idempotency_keys",
+        "schedule": 3600.0,
+    },
+    "agents.retention": {"task": "agents.retention", "schedule": 86_400.0},
+    "webhooks": {"task": "agents.deliver_webhooks", "schedule": 5.0, "options": {"expires": 5}},
 }
 
 AUTH_PASSWORD_VALIDATORS = [
@@ -241,6 +248,9 @@ BROKER_UNCAPPED_ANSWER_TOKENS = env.int("BROKER_UNCAPPED_ANSWER_TOKENS", default
 WEATHER_API_URL = env.str("WEATHER_API_URL", default="https://wttr.in")
 # Dotted paths of modules; the functions in their sequence TOOLS are tools of every tenant.
 AGENT_PLUGINS = env.list("AGENT_PLUGINS", default=["agents.native_tools"])
+
+# Days that runs are kept after their end where a tenant has no rule of its own; none: for ever.
+RUN_DAYS = env.int("RUN_DAYS", default=None)
 
 # Where rows of the journal wait while the database is away, and how far new calls go on then.
 JOURNAL_SPOOL_DIR = env.str("JOURNAL_SPOOL_DIR", default=str(BASE_DIR / ".data" / "spool"))

@@ -34,6 +34,7 @@ from journal.statistics import Period, last_days, statistics_of
 from tenants.caller import caller_of
 from tenants.database import in_thread
 from tenants.errors import NotFound
+from tenants.idempotency import idempotent
 from tenants.pagination import page_of
 from tenants.roles import CHAT_WRITE, JOURNAL_READ
 from tenants.serializers import validated
@@ -133,6 +134,7 @@ class RatingsView(APIView):
     required_permissions: ClassVar = {"POST": CHAT_WRITE}
 
     @extend_schema(request=RatingInput, responses={201: RatingSerializer})
+    @idempotent
     def post(self, request: Request) -> Response:
         """Rate an answered call of this scope; its newest rating counts."""
         given = validated(RatingInput, request)

@@ -9,7 +9,7 @@ from typing import Any
 
 from uuid_utils import uuid7
 
-from llmbroker.errors import MissingKeyError
+from llmbroker.errors import MissingKeyError, StreamInterruptedError
 from llmbroker.exchange import Exchange
 from llmbroker.models import ApiKey, LLMConfig, Message, ToolSchema
 from llmbroker.outgoing import Outgoing
@@ -88,14 +88,15 @@ class AsyncDirectClient:
     ) -> AsyncIterator[str]:
         """The text of one reply as it arrives. Closing the iterator early cancels upstream.
 
-        ``timeout`` bounds the first content. Raises LLMRequestError, ValueError unless exactly
-        one of ``prompt`` and ``messages`` is given.
+        ``timeout`` bounds the first content; what breaks off after it raises
+        StreamInterruptedError, all else LLMRequestError. Raises ValueError unless exactly one of
+        ``prompt`` and ``messages`` is given.
         """
         if (prompt is None) == (messages is None):
             raise ValueError("pass exactly one of prompt and messages")
         asked = messages if messages is not None else [{"role": "user", "content": prompt}]
         config, key = await self._resolve()
-        exchange = Exchange(self._transport, config, key)
+        exchange, has_begun = Exchange(self._transport, config, key), False
         try:
             async with (
                 self._toll(config, key, asked, None, params) as toll,
@@ -103,14 +104,17 @@ class AsyncDirectClient:
             ):
                 request = _request(config, key, asked, None, toll.params, stream=True)
                 source = await exchange.open(request, connection, timeout=timeout)
+                has_begun = True
                 while delta := await source.next():
                     if delta.kind == "text":
                         yield delta.text
                 await toll.answered(source.finish())
                 return
         except ExchangeError as error:
-            failure = error.failure
-        raise failure.to_error(config.name)
+            problem = error.failure.to_error(config.name)
+        if has_begun:
+            raise StreamInterruptedError(str(problem), llm_name=config.name)
+        raise problem
 
     @asynccontextmanager
     async def _toll(
@@ -123,8 +127,8 @@ class AsyncDirectClient:
     ) -> AsyncIterator[Toll]:
         """A request's way through the gate, left however the request ends."""
         outgoing = Outgoing(str(uuid7()), self._scope, config, messages, tools, params, key.id)
-        toll = Toll(self._gate, outgoing)
-        await toll.enter()
+        toll = Toll(self._gate, params)
+        await toll.enter(lambda: outgoing)
         try:
             yield toll
         except ExchangeError as error:

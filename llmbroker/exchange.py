@@ -69,7 +69,7 @@ class Exchange:
         )
         if answer.status != 200:
             raise self._error(answer.status, answer.headers, await answer.body())
-        if answer.headers.get("Content-Type", "").startswith("application/json"):
+        if answer.headers.get("content-type", "").startswith("application/json"):
             return Whole(self._parse(await answer.body(), max_tokens))
         assembler = StreamAssembler(self._origin, max_tokens=max_tokens, secrets=self._secrets)
         source = Source(answer, assembler, stall=self.timeouts.stall)

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from functools import lru_cache
 from typing import Any
+from urllib.parse import urlsplit
 
 # The request fields that the engine builds itself: a caller who sets them would silently
 # send the call elsewhere or flip its streaming.
@@ -37,6 +39,20 @@ def check_score(score: float) -> None:
         raise ValueError(f"a quality score lies within 0.0 and 1.0, got {score!r}")
 
 
+@lru_cache(maxsize=4096)
+def is_address(url: str) -> bool:
+    """Whether ``url`` names a host that http or https can reach.
+
+    >>> is_address("http://[::1]:8000/v1"), is_address("http://[::1/v1"), is_address("api.test/v1")
+    (True, False, False)
+    """
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # of brackets that do not close, or a port that is no number
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class LLMConfig:
     """One model at one endpoint. It names its key (``api_key_ref``) and never holds it.
@@ -59,6 +75,8 @@ class LLMConfig:
 
     def __post_init__(self) -> None:
         check_params(self.tool_params)
+        if not is_address(self.base_url):
+            raise ValueError(f"{self.name}: base_url is no http or https address of a host")
         if not 0.0 <= self.weight <= 1.0:
             raise ValueError(f"{self.name}: weight lies within 0.0 and 1.0, got {self.weight}")
         if self.parallel is not None and self.parallel < 1:
@@ -92,7 +110,13 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         """Sum of the known figures; unknown only where both are unknown."""
-        return Usage(*(_add(getattr(self, name), getattr(other, name)) for name in USAGE_FIELDS))
+        return Usage(
+            _add(self.prompt_tokens, other.prompt_tokens),
+            _add(self.completion_tokens, other.completion_tokens),
+            _add(self.total_tokens, other.total_tokens),
+            _add(self.cached_tokens, other.cached_tokens),
+            _add(self.reasoning_tokens, other.reasoning_tokens),
+        )
 
     def as_dict(self) -> dict[str, int | None]:
         """The figures by name, in OpenAI's spelling for the first three."""

@@ -4,6 +4,7 @@ Nothing is cached: a key that was replaced, refused or deleted is out of use wit
 of every process.
 """
 
+import logging
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID
@@ -19,6 +20,8 @@ from tenants.payers import Limit, limited_ref, parse_ref
 from tenants.selectors import KeyLevels, endpoints_for, keys_for, reach_of, scope_of
 from tenants.services.keys import note_refusal
 from tenants.vault import open_value
+
+logger = logging.getLogger(__name__)
 
 _ENVIRONMENT = "env:"
 
@@ -103,6 +106,7 @@ class DjangoRegistry:
 
     def __init__(self, common: Iterable[LLMConfig]) -> None:
         self._common = list(common)
+        self._unusable: dict[str, str] = {}
 
     async def load(self) -> list[LLMConfig]:
         """The common pool."""
@@ -110,10 +114,34 @@ class DjangoRegistry:
 
     async def load_for(self, scope: str) -> list[LLMConfig]:
         """The models ``scope`` may call; a tenant's endpoint hides a common one of its name."""
-        own = await in_thread(_endpoints_of, scope)
+        own = await in_thread(self._endpoints_of, scope)
         taken = {config.alias for config in own}
         common = [each for each in self._common if not {each.name, each.alias} & taken]
         return common + own
+
+    def _endpoints_of(self, scope_id: str) -> list[LLMConfig]:
+        try:
+            scope = scope_of(scope_id)
+        except NotFound:
+            return []
+        with scope_active(reach_of(scope)):
+            endpoints = endpoints_for(scope).filter(enabled=True).order_by("pk")
+            found = [self._usable(scope.tenant.slug, endpoint) for endpoint in endpoints]
+        return [config for config in found if config is not None]
+
+    def _usable(self, slug: str, endpoint: Endpoint) -> LLMConfig | None:
+        """The model at ``endpoint``, or None where its row makes no sense: the others must work
+        all the same. The log says so once, until the row is mended."""
+        row = str(endpoint.pk)
+        try:
+            config = _config(slug, endpoint)
+        except ValueError as error:
+            if self._unusable.get(row) != str(error):
+                self._unusable[row] = str(error)
+                logger.warning("endpoint %s is left out: %s", row, error)
+            return None
+        self._unusable.pop(row, None)
+        return config
 
 
 def _note_refusal(key: ApiKey, detail: str) -> None:
@@ -146,16 +174,6 @@ def _may_use_installation(scope: Scope) -> bool:
     return (
         scope.tenant.uses_installation_keys and scope.key_policy == Scope.KeyPolicy.OWN_THEN_SHARED
     )
-
-
-def _endpoints_of(scope_id: str) -> list[LLMConfig]:
-    try:
-        scope = scope_of(scope_id)
-    except NotFound:
-        return []
-    with scope_active(reach_of(scope)):
-        endpoints = endpoints_for(scope).filter(enabled=True).order_by("pk")
-        return [_config(scope.tenant.slug, endpoint) for endpoint in endpoints]
 
 
 def _config(slug: str, endpoint: Endpoint) -> LLMConfig:

@@ -4,7 +4,7 @@ import hashlib
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.request import Request
@@ -76,10 +76,10 @@ def _caller_of(parsed: TokenText, now: datetime) -> Caller:
     if reach is None:
         raise NotAuthenticated(REFUSED)
     with scope_active(reach):
-        token = _stored_token(parsed.token_id)
+        token = tokens_with_role().filter(token_id=parsed.token_id).first()
         if token is None or not token.is_live(now) or not is_genuine(token=token, text=parsed):
             raise NotAuthenticated(REFUSED)
-        permissions = _permissions(token)
+        permissions = permissions_of_token(token)
         note_token_use(token=token, now=now, not_since=now - USE_NOTED_EVERY)
     user = token.scope.user or token.created_by
     return Caller(token.tenant, token.scope, user, token, permissions)
@@ -108,18 +108,19 @@ def _reach_of_token(token_id: str) -> Reach | None:
     return Reach(*place) if place else None
 
 
-def _stored_token(token_id: str) -> AccessToken | None:
+def tokens_with_role() -> QuerySet[AccessToken]:
+    """Tokens, each with the role that its scope's person has today."""
     role = Membership.objects.filter(tenant=OuterRef("tenant"), user=OuterRef("scope__user"))
-    return (
-        AccessToken.objects.select_related("tenant", "scope__user", "created_by", "pepper")
-        .annotate(owner_role=Subquery(role.values("role")[:1]))
-        .filter(token_id=token_id)
-        .first()
-    )
+    return AccessToken.objects.select_related(
+        "tenant", "scope__user", "created_by", "pepper"
+    ).annotate(owner_role=Subquery(role.values("role")[:1]))
 
 
-def _permissions(token: AccessToken) -> frozenset[str]:
-    """What the token says; one of a personal scope never exceeds what its person may do today."""
+def permissions_of_token(token: AccessToken) -> frozenset[str]:
+    """What the token says; one of a personal scope never exceeds what its person may do today.
+
+    ``token`` comes from ``tokens_with_role``. Raises NotAuthenticated.
+    """
     granted = frozenset(token.permissions)
     if token.scope.kind == Scope.Kind.SHARED:
         return granted

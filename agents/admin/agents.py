@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from django import forms
 from django.contrib import admin
+from django.contrib.auth.models import User
 from django.http import HttpRequest
 
 from agents.models import Agent
@@ -36,6 +37,8 @@ class AgentForm(ModelForm):
             "tools",
             "max_steps",
             "operation",
+            "prefer",
+            "output_schema",
         )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -57,13 +60,14 @@ class AgentAdmin(ServiceAdmin):
 
     def save_model(
         self,
-        request: HttpRequest,  # noqa: ARG002 - Django's signature
+        request: HttpRequest,
         obj: Agent,
         form: Any,  # noqa: ARG002
         change: bool,  # noqa: ARG002, FBT001
     ) -> None:
         """Save through the service, which checks the tools."""
-        update_agent(agent=obj, available=_available(obj), values={})
+        by = request.user if isinstance(request.user, User) else None
+        update_agent(agent=obj, available=_available(obj), values={}, by=by)
 
 
 def _available(agent: Agent) -> ToolRegistry:

@@ -1,5 +1,6 @@
 """Agents: what a run starts from, so that a request need not repeat it."""
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -15,6 +16,9 @@ from tenants.walls import Wall
 MAX_STEPS = 100
 DEFAULT_STEPS = 8
 STEP_LIMITS = (MinValueValidator(1), MaxValueValidator(MAX_STEPS))
+
+
+PREFERENCES = [(name, name) for name in ("quality", "latency", "cost")]
 
 
 class Agent(models.Model):
@@ -40,6 +44,12 @@ class Agent(models.Model):
         blank=True,
         help_text="The name of the task in the journal and in ratings; the slug if left out.",
     )
+    prefer = models.CharField(
+        max_length=7, choices=PREFERENCES, default="quality", help_text="What decides which model."
+    )
+    output_schema = models.JSONField(
+        null=True, blank=True, help_text="The JSON Schema that a run's final answer must fit."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -55,7 +65,44 @@ class Agent(models.Model):
                 condition=Q(max_steps__gte=1, max_steps__lte=MAX_STEPS),
                 name="agent_max_steps_range",
             ),
+            models.CheckConstraint(
+                condition=Q(prefer__in=["quality", "latency", "cost"]), name="agent_prefer_known"
+            ),
         )
 
     def __str__(self) -> str:
         return self.slug
+
+
+class AgentVersion(models.Model):
+    """What an agent was from one moment on. The database refuses to change it.
+
+    The prompt is kept by its slug: it may be deleted while the version stays.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    agent = models.ForeignKey(Agent, models.CASCADE, db_index=False, related_name="versions")
+    number = models.PositiveIntegerField()
+    instructions = models.TextField(blank=True)
+    prompt = models.CharField(max_length=64, null=True)
+    tools = ArrayField(models.CharField(max_length=64), default=list)
+    max_steps = models.PositiveSmallIntegerField()
+    operation = models.CharField(max_length=200, blank=True)
+    prefer = models.CharField(max_length=7, choices=PREFERENCES)
+    output_schema = models.JSONField(null=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    wall = Wall(parent=("agent_id", "agents_agent"))
+    objects = ScopedManager["AgentVersion"]()
+
+    class Meta:
+        ordering = ("-number",)
+        constraints = (
+            models.UniqueConstraint(fields=["agent", "number"], name="agent_version_number_once"),
+        )
+
+    def __str__(self) -> str:
+        return f"version {self.number}"

@@ -9,7 +9,16 @@ from django.db.models import Q
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from agents.models.agents import DEFAULT_STEPS, MAX_STEPS, STEP_LIMITS, Agent
+from agents.models.agents import (
+    DEFAULT_STEPS,
+    MAX_STEPS,
+    PREFERENCES,
+    STEP_LIMITS,
+    Agent,
+    AgentVersion,
+)
+from agents.models.schedules import Schedule
+from agents.models.threads import Thread
 from tenants.managers import ScopedManager
 from tenants.models import Scope, Tenant
 from tenants.walls import Wall
@@ -56,6 +65,16 @@ class Run(models.Model):
     tenant = models.ForeignKey(Tenant, models.CASCADE, related_name="runs")
     scope = models.ForeignKey(Scope, models.CASCADE, db_index=False, related_name="runs")
     agent = models.ForeignKey(Agent, models.SET_NULL, null=True, blank=True, related_name="runs")
+    agent_version = models.ForeignKey(
+        AgentVersion, models.SET_NULL, null=True, blank=True, db_index=False, related_name="+"
+    )
+    thread = models.ForeignKey(
+        Thread, models.SET_NULL, null=True, blank=True, db_index=False, related_name="runs"
+    )
+    schedule = models.ForeignKey(
+        Schedule, models.SET_NULL, null=True, blank=True, db_index=False, related_name="runs"
+    )
+    scheduled_for = models.DateTimeField(null=True, blank=True)
 
     # What was asked.
     messages = models.JSONField()
@@ -63,7 +82,15 @@ class Run(models.Model):
     max_steps = models.PositiveSmallIntegerField(default=DEFAULT_STEPS, validators=STEP_LIMITS)
     operation = models.CharField(max_length=200, null=True, blank=True)
     trace_id = models.CharField("trace", max_length=200)
+    prefer = models.CharField(max_length=7, choices=PREFERENCES, default="quality")
+    output_schema = models.JSONField(null=True, blank=True)
     metadata = models.JSONField(default=dict, blank=True)
+    history_index = models.PositiveSmallIntegerField(
+        null=True,
+        editable=False,
+        help_text="While the run waits for its turn in its thread: where in its messages the"
+        " thread's will go.",
+    )
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -95,6 +122,9 @@ class Run(models.Model):
     class Meta:
         indexes = (
             models.Index(fields=["scope", "id"], name="run_of_scope"),
+            models.Index(
+                fields=["thread", "id"], condition=Q(thread__isnull=False), name="run_of_thread"
+            ),
             # What the reaper looks through: the few that have not ended.
             models.Index(
                 fields=["rung_at"],
@@ -103,6 +133,25 @@ class Run(models.Model):
             ),
         )
         constraints = (
+            models.UniqueConstraint(
+                fields=["thread"],
+                condition=Q(
+                    thread__isnull=False,
+                    history_index__isnull=True,
+                    status__in=["queued", "in_progress", "requires_action", "cancelling"],
+                ),
+                name="run_one_active_per_thread",
+            ),
+            models.UniqueConstraint(
+                fields=["schedule", "scheduled_for"],
+                condition=Q(schedule__isnull=False),
+                name="run_once_per_tick",
+            ),
+            models.CheckConstraint(
+                condition=Q(history_index__isnull=True)
+                | Q(status__in=["queued", "cancelled", "expired"]),
+                name="run_begins_with_its_turn",
+            ),
             models.UniqueConstraint(
                 fields=["scope", "idempotency_key"],
                 condition=Q(idempotency_key__isnull=False),

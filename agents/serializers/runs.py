@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from agents.messages import MAX_MESSAGES, MessageField
-from agents.models import Agent, Event, Run, Step
-from agents.models.agents import MAX_STEPS
+from agents.models import Agent, AgentVersion, Event, Run, Step
+from agents.models.agents import MAX_STEPS, PREFERENCES
 from agents.serializers.tools import ToolNames
-from agents.serializers.values import VariableValues
+from agents.serializers.values import Metadata, OutputSchema, VariableValues
+from agents.services.threads import STRATEGIES
+from agents.streams.frames import event_json
+from agents.structured import answer_of
 from tenants.serializers_base import StrictSerializer
-
-MAX_METADATA = 16
 
 
 class RunInput(StrictSerializer):
@@ -41,19 +44,68 @@ class RunInput(StrictSerializer):
     variables = VariableValues(
         required=False, allow_null=True, help_text="For the prompt of the agent's instructions."
     )
-    metadata = serializers.DictField(
-        child=serializers.CharField(max_length=512, allow_blank=True),
+    prefer = serializers.ChoiceField(
+        PREFERENCES,
         required=False,
         allow_null=True,
+        help_text="What decides which model answers.",
+    )
+    output_schema = OutputSchema(
+        required=False,
+        allow_null=True,
+        help_text="What the final answer must fit; a misfit is mended once, or fails the run.",
+    )
+    metadata = Metadata(required=False, allow_null=True)
+
+
+class ThreadRunInput(RunInput):
+    """A run of a thread. Its own messages are said in the thread first."""
+
+    messages = serializers.ListField(
+        child=MessageField(), required=False, default=list, max_length=MAX_MESSAGES
+    )
+    multitask_strategy = serializers.ChoiceField(
+        STRATEGIES,
+        required=False,
+        help_text="When a run of the thread is going: refuse (409), wait for it, or cancel it.",
     )
 
-    def validate_metadata(self, metadata: dict[str, str] | None) -> dict[str, str] | None:
-        """Refuse more than a few short notes."""
-        if metadata and (len(metadata) > MAX_METADATA or any(len(key) > 64 for key in metadata)):
-            raise serializers.ValidationError(
-                f"metadata has up to {MAX_METADATA} entries, with names of up to 64 characters."
-            )
-        return metadata
+
+class RunFilter(StrictSerializer):
+    """Which runs of the scope are meant: those that fit everything that is given."""
+
+    agent = serializers.CharField(max_length=63, required=False)
+    status = serializers.ChoiceField(
+        [Run.Status.QUEUED, Run.Status.IN_PROGRESS, Run.Status.REQUIRES_ACTION], required=False
+    )
+    operation = serializers.CharField(max_length=200, required=False)
+    trace_id = serializers.CharField(max_length=200, required=False)
+    thread_id = serializers.UUIDField(required=False)
+    schedule_id = serializers.UUIDField(required=False)
+    created_before = serializers.DateTimeField(required=False)
+    metadata = Metadata(required=False, help_text="Runs that have all these notes.")
+    all = serializers.BooleanField(required=False, help_text="true means every run.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """The conditions as the ORM takes them; everything only where that is said."""
+        everything = attrs.pop("all", False)
+        if bool(attrs) == everything:
+            raise serializers.ValidationError('Give a filter, or {"all": true}.')
+        return {_LOOKUPS.get(name, name): value for name, value in attrs.items()}
+
+
+_LOOKUPS = {
+    "agent": "agent__slug",
+    "created_before": "created_at__lt",
+    "metadata": "metadata__contains",
+}
+
+
+class CancelledRuns(serializers.Serializer[Any]):
+    """What a cancellation by filter did."""
+
+    cancelled = serializers.IntegerField()
+    has_more = serializers.BooleanField(help_text="Ask again: so many at once are not cancelled.")
 
 
 class RunSummary(serializers.ModelSerializer[Run]):
@@ -61,6 +113,9 @@ class RunSummary(serializers.ModelSerializer[Run]):
 
     object = serializers.CharField(default="run", read_only=True)
     agent = serializers.SlugRelatedField[Agent](slug_field="slug", read_only=True)
+    agent_version = serializers.SlugRelatedField[AgentVersion](slug_field="number", read_only=True)
+    thread_id = serializers.UUIDField(read_only=True, allow_null=True)
+    schedule_id = serializers.UUIDField(read_only=True, allow_null=True)
     usage = serializers.JSONField(read_only=True)
     incomplete_details = serializers.SerializerMethodField()
     required_action = serializers.SerializerMethodField()
@@ -68,9 +123,11 @@ class RunSummary(serializers.ModelSerializer[Run]):
     class Meta:
         model = Run
         fields: tuple[str, ...] = (
-            "id", "object", "status", "agent", "tools", "max_steps", "operation", "trace_id",
-            "metadata", "output_text", "usage", "incomplete_details", "required_action",
-            "last_error", "cancel_requested_at", "created_at", "started_at", "ended_at",
+            "id", "object", "status", "agent", "agent_version", "thread_id", "schedule_id",
+            "scheduled_for", "tools", "max_steps", "operation", "trace_id", "prefer", "metadata",
+            "output_text", "usage",
+            "incomplete_details", "required_action", "last_error", "cancel_requested_at",
+            "created_at", "started_at", "ended_at",
         )  # fmt: skip
         read_only_fields = fields
 
@@ -90,9 +147,19 @@ class RunSummary(serializers.ModelSerializer[Run]):
 class RunOutput(RunSummary):
     """A run with the messages that it started from."""
 
+    output_schema = serializers.JSONField(read_only=True)
+    output = serializers.SerializerMethodField()
+
     class Meta(RunSummary.Meta):
-        fields = (*RunSummary.Meta.fields, "messages")
+        fields = (*RunSummary.Meta.fields, "messages", "output_schema", "output")
         read_only_fields = fields
+
+    @extend_schema_field(OpenApiTypes.ANY)
+    def get_output(self, run: Run) -> Any:
+        """The answer as JSON, of a run whose answer had to fit a schema."""
+        if run.output_schema is None or run.status != Run.Status.COMPLETED:
+            return None
+        return answer_of(run.output_text or "")
 
 
 class StepOutput(serializers.ModelSerializer[Step]):
@@ -119,3 +186,7 @@ class EventOutput(serializers.ModelSerializer[Event]):
         model = Event
         fields = ("id", "object", "sequence_number", "type", "data", "created_at")
         read_only_fields = fields
+
+    def to_representation(self, instance: Event) -> dict[str, Any]:
+        """As streams show it."""
+        return event_json(instance)

@@ -7,9 +7,11 @@ from typing import Any
 import orjson
 from rest_framework import serializers
 
+from agents.structured import schema_problem
 from llmbroker.text import storable_json
 
 MAX_BYTES = 200_000
+MAX_METADATA = 16
 
 
 class JSONObject(serializers.DictField):
@@ -29,3 +31,30 @@ class JSONObject(serializers.DictField):
 
 class VariableValues(JSONObject):
     """Values of a prompt's variables, by name."""
+
+
+class OutputSchema(JSONObject):
+    """The JSON Schema that a final answer must fit."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        """The schema, if answers can be checked against it."""
+        schema = super().to_internal_value(data)
+        problem = schema_problem(schema)
+        if problem is not None:
+            raise serializers.ValidationError(problem)
+        return schema
+
+
+class Metadata(serializers.DictField):
+    """A few short notes of the caller's own."""
+
+    child = serializers.CharField(max_length=512, allow_blank=True)
+
+    def to_internal_value(self, data: Any) -> dict[str, str]:
+        """The notes, if they are few and short."""
+        notes: dict[str, str] = super().to_internal_value(data)
+        if len(notes) > MAX_METADATA or any(len(name) > 64 for name in notes):
+            raise serializers.ValidationError(
+                f"metadata has up to {MAX_METADATA} entries, with names of up to 64 characters."
+            )
+        return notes

@@ -9,11 +9,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from uuid import UUID
 
 from django.db import Error
 
 from agents.models import Run, Step
+from agents.services.asking import asked_of_models
 from agents.services.connections import release_connection
 from agents.services.failures import failure_of
 from agents.services.heartbeat import heartbeat
@@ -22,6 +24,7 @@ from agents.services.outcomes import CANCELLED, Outcome
 from agents.services.recording import leave, record_reply, record_result, reserve
 from agents.services.replay import Position, position_of
 from agents.services.tool_calls import run_tool
+from agents.structured import MISFIT
 from agents.tool_registry import ToolRegistry
 from llmbroker import Broker, Function, Reply, ToolCall
 from llmbroker.attribution import attributed
@@ -99,9 +102,7 @@ def _ask_model(position: Position, broker: Broker) -> Reply:
     run, loop = position.run, position.loop
     caller = broker.for_scope(str(run.scope_id))
     release_connection()
-    return caller.chat(
-        list(loop.messages), tools=loop.tools, operation=run.operation, trace_id=run.trace_id
-    )
+    return caller.chat(list(loop.messages), tools=loop.tools, **asked_of_models(run))
 
 
 def _obstacle(step: Step, position: Position, tools: ToolRegistry) -> Outcome | None:
@@ -128,4 +129,6 @@ def _answer(position: Position) -> Outcome:
         return Outcome(
             Run.Status.INCOMPLETE, reply.text, incomplete_reason=Run.IncompleteReason.MAX_TOKENS
         )
+    if position.loop.fault is not None:
+        return replace(Outcome.failed("invalid_output", MISFIT), output_text=reply.text)
     return Outcome(Run.Status.COMPLETED, reply.text)

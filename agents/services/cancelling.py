@@ -5,12 +5,16 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents.models import Run
 from agents.services.events import append_events, entered
 from agents.services.outcomes import CANCELLED
 from agents.services.recording import close_open_steps
+
+BATCH = 500
+"""Runs that one request cancels."""
 
 
 @transaction.atomic
@@ -32,3 +36,15 @@ def cancel_run(*, run_id: UUID) -> Run:
     run.save(update_fields=["status", "cancel_requested_at", "ended_at"])
     append_events(run.id, entered(run.status))
     return run
+
+
+def cancel_runs(*, runs: QuerySet[Run]) -> tuple[int, bool]:
+    """Cancel up to BATCH of these that are not over, oldest first: how many, and if more are left.
+
+    Each in a transaction of its own: one that is locked holds up no other for long.
+    """
+    going = runs.exclude(status__in=(*Run.TERMINAL, Run.Status.CANCELLING)).order_by("id")
+    ids = list(going.values_list("id", flat=True)[: BATCH + 1])
+    for run_id in ids[:BATCH]:
+        cancel_run(run_id=run_id)
+    return len(ids[:BATCH]), len(ids) > BATCH

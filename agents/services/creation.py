@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import orjson
 from django.db import IntegrityError, transaction
@@ -14,9 +16,12 @@ from uuid_utils.compat import uuid7
 
 from agents.models import Agent, Run
 from agents.selectors import active_runs, agent_by_slug, run_by_idempotency_key
+from agents.services.agent_versions import newest_version
+from agents.services.cancelling import cancel_run
 from agents.services.doorbell import ring
 from agents.services.events import append_events, entered
 from agents.services.instructions import instructions_for
+from agents.services.threads import Strategy, join, unfinished
 from agents.tool_registry import ToolRegistry
 from llmbroker.models import Message
 from llmbroker.text import storable_json
@@ -37,6 +42,12 @@ class RunRequest:
     trace_id: str | None = None
     variables: Mapping[str, Any] | None = None
     metadata: Mapping[str, str] | None = None
+    prefer: str | None = None
+    output_schema: Mapping[str, Any] | None = None
+    schedule: UUID | None = None
+    scheduled_for: datetime | None = None
+    thread: UUID | None = None
+    multitask_strategy: Strategy = "reject"
 
     @property
     def fingerprint(self) -> str:
@@ -61,18 +72,21 @@ def create_run(
 ) -> CreatedRun:
     """Store a run of ``caller``'s scope, and ring for a worker once it is committed.
 
-    Raises NotFound (agent), InvalidInput (tools, variables) and Conflict (the key
-    was used for another request).
+    Raises NotFound (agent, thread), InvalidInput (tools, variables) and Conflict (the key
+    was used for another request, a run of the thread is not over).
     """
     earlier = run_by_idempotency_key(caller.scope, idempotency_key)
     if earlier is not None:
         return _replayed(earlier, request)
     run = _new_run(caller, request, available)
     available.require(run.tools)
+    if request.thread is not None and request.multitask_strategy == "interrupt":
+        for run_id in unfinished(request.thread):
+            cancel_run(run_id=run_id)
     if idempotency_key is not None:
         run.idempotency_key, run.request_fingerprint = idempotency_key, request.fingerprint
     try:
-        _store(run, caller)
+        _store(run, caller, request)
     except IntegrityError:
         # Of two requests at once the database lets one through.
         earlier = run_by_idempotency_key(caller.scope, idempotency_key)
@@ -93,22 +107,30 @@ def _new_run(caller: Caller, request: RunRequest, available: ToolRegistry) -> Ru
         tenant=caller.tenant,
         scope=caller.scope,
         agent=agent,
+        agent_version=None if agent is None else newest_version(agent),
+        schedule_id=request.schedule,
+        scheduled_for=request.scheduled_for,
+        thread_id=request.thread,
         messages=storable_json([*before, *request.messages]),
         tools=list(template.tools if request.tools is None else request.tools),
         max_steps=request.max_steps or template.max_steps,
         operation=request.operation or template.operation or template.slug or None,
         trace_id=request.trace_id or str(run_id),
+        prefer=request.prefer or template.prefer,
+        output_schema=request.output_schema or template.output_schema,
         metadata=request.metadata or {},
         created_by=caller.user,
     )
 
 
 @transaction.atomic
-def _store(run: Run, caller: Caller) -> None:
+def _store(run: Run, caller: Caller, request: RunRequest) -> None:
     hold_run_limits(caller=caller, active=partial(active_runs, caller.tenant))
+    join(run, len(request.messages), request.multitask_strategy)
     run.save(force_insert=True)
     append_events(run.id, entered(Run.Status.QUEUED))
-    transaction.on_commit(partial(ring, run.id))
+    if run.history_index is None:
+        transaction.on_commit(partial(ring, run.id))
 
 
 def _replayed(earlier: Run, request: RunRequest) -> CreatedRun:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.models import Agent, PromptFunction
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from agents.models import Agent, AgentVersion, PromptFunction
 from agents.selectors import prompt_of, version_of
+from agents.services.agent_versions import as_it_was, note_version
 from agents.services.instructions import check_instructions
 from agents.tool_registry import ToolRegistry
 from tenants.errors import InvalidInput, NotFound
@@ -13,22 +17,44 @@ from tenants.models import Tenant
 from tenants.services.integrity import conflict_if
 
 
-def create_agent(*, tenant: Tenant, available: ToolRegistry, values: dict[str, Any]) -> Agent:
+@transaction.atomic
+def create_agent(
+    *, tenant: Tenant, available: ToolRegistry, values: dict[str, Any], by: User | None = None
+) -> Agent:
     """Define an agent. Raises NotFound (prompt), InvalidInput and Conflict (slug)."""
-    return _saved(Agent(tenant=tenant), available, values)
+    return _saved(Agent(tenant=tenant), available, values, by)
 
 
-def update_agent(*, agent: Agent, available: ToolRegistry, values: dict[str, Any]) -> Agent:
-    """Change the given fields. Runs that exist keep what they were created with."""
-    return _saved(agent, available, values)
+@transaction.atomic
+def update_agent(
+    *, agent: Agent, available: ToolRegistry, values: dict[str, Any], by: User | None = None
+) -> Agent:
+    """Change the given fields, as a new version. Runs that exist keep what they were created with.
+
+    ``agent`` may also hold changes of its own that are not saved yet.
+    """
+    Agent.objects.select_for_update().filter(pk=agent.pk).first()
+    return _saved(agent, available, values, by)
+
+
+@transaction.atomic
+def restore_agent(
+    *, version: AgentVersion, available: ToolRegistry, by: User | None = None
+) -> Agent:
+    """Make the agent what it was in ``version``, as a new version.
+
+    Raises NotFound (prompt) and InvalidInput where what it used is gone.
+    """
+    agent = Agent.objects.select_for_update().get(pk=version.agent_id)
+    return _saved(agent, available, as_it_was(version), by)
 
 
 def delete_agent(*, agent: Agent) -> None:
-    """Remove an agent; its runs stay."""
+    """Remove an agent with its versions; its runs stay."""
     agent.delete()
 
 
-def _saved(agent: Agent, available: ToolRegistry, values: dict[str, Any]) -> Agent:
+def _saved(agent: Agent, available: ToolRegistry, values: dict[str, Any], by: User | None) -> Agent:
     for name, value in values.items():
         setattr(agent, name, _prompt(agent, value) if name == "prompt" else value)
     available.require(agent.tools)
@@ -42,6 +68,7 @@ def _saved(agent: Agent, available: ToolRegistry, values: dict[str, Any]) -> Age
         "agent_slug_per_tenant", f"There is an agent {agent.slug} already.", param="slug"
     ):
         agent.save()
+    note_version(agent, by=by)
     return agent
 
 

@@ -3,7 +3,7 @@
 run.<state>        {} or {reason}
 step.started       {step, kind}
 step.completed     {step, kind}
-message.completed  {step}                           the final answer is there
+message.completed  {step}                           the final answer; read with its text
 tool_call.created  {step, tool_call_id, name}
 tool_call.output   {step, tool_call_id, name, outcome}
 usage.updated      {usage}                          of the whole run so far
@@ -12,25 +12,67 @@ error              {code, message}
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Max
+import orjson
+from django.db import connection, transaction
+from uuid_utils.compat import uuid7
 
 from agents.models import Event, Run, Step
 from agents.services.outcomes import Outcome
+from agents.services.threads import follow_up
+from agents.services.webhook_outbox import queue_deliveries
+from agents.streams.publishing import publish
 
 Happening = tuple[str, dict[str, Any]]
 """An event's type and data."""
 
 
+_APPEND = """
+INSERT INTO agents_event (id, run_id, type, data, created_at, sequence_number)
+SELECT given.id, given.run_id, given.type, given.data, now(),
+       coalesce(last.number, 0) + row_number() OVER (PARTITION BY given.run_id ORDER BY given.place)
+FROM jsonb_to_recordset(%s) AS given(id uuid, run_id uuid, place int, type text, data jsonb)
+CROSS JOIN LATERAL (
+    SELECT max(sequence_number) AS number FROM agents_event WHERE run_id = given.run_id
+) AS last
+RETURNING id, sequence_number, created_at
+"""
+
+
 def append_events(run_id: UUID, *happenings: Happening) -> None:
     """Add to the log of a run whose row the caller's transaction has locked."""
-    last = Event.objects.filter(run_id=run_id).aggregate(last=Max("sequence_number"))["last"]
-    Event.objects.bulk_create(
-        Event(run_id=run_id, sequence_number=number, type=kind, data=data)
-        for number, (kind, data) in enumerate(happenings, start=(last or 0) + 1)
-    )
+    append_to_logs([(run_id, happening) for happening in happenings])
+
+
+def append_to_logs(news: Sequence[tuple[UUID, Happening]]) -> None:
+    """Add to the logs of many runs, whose rows the caller's transaction has locked.
+
+    Webhooks are to tell of it, and threads go on with their next run. Whoever listens is told
+    once the transaction is committed.
+    """
+    if not news:
+        return
+    rows = [
+        {"id": uuid7(), "run_id": run_id, "place": place, "type": kind, "data": data}
+        for place, (run_id, (kind, data)) in enumerate(news)
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(_APPEND, [orjson.dumps(rows).decode()])
+        numbers = {event_id: stored for event_id, *stored in cursor.fetchall()}
+    events = [_event(row, *numbers[row["id"]]) for row in rows]
+    queue_deliveries(events)
+    follow_up(events)
+    transaction.on_commit(partial(publish, events))
+
+
+def _event(row: dict[str, Any], number: int, created_at: datetime) -> Event:
+    fields = {name: row[name] for name in ("id", "run_id", "type", "data")}
+    return Event(**fields, sequence_number=number, created_at=created_at)
 
 
 def began(step: Step) -> Happening:

@@ -47,7 +47,11 @@ class CancelRequestedError(Exception):
 def claim(run_id: UUID) -> tuple[Run, Lease] | None:
     """Take a run that waits for a worker or has lost its own; None if there is nothing to do."""
     free = Q(lease_until__isnull=True) | Q(lease_until__lt=Now())
-    run = Run.objects.select_for_update().filter(free, id=run_id, status__in=Run.CLAIMABLE).first()
+    run = (
+        Run.objects.select_for_update()
+        .filter(free, id=run_id, status__in=Run.CLAIMABLE, history_index=None)
+        .first()
+    )
     if run is None:
         return None
     run.fence += 1

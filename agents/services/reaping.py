@@ -25,7 +25,11 @@ def reap_runs() -> int:
     with transaction.atomic():
         nobodys = (
             Run.objects.select_for_update(skip_locked=True)
-            .filter(status__in=Run.CLAIMABLE, rung_at__lt=Now() - RING_AGAIN_AFTER)
+            .filter(
+                status__in=Run.CLAIMABLE,
+                history_index=None,
+                rung_at__lt=Now() - RING_AGAIN_AFTER,
+            )
             .filter(Q(lease_until__isnull=True) | Q(lease_until__lt=Now()))
             .order_by("rung_at")
         )

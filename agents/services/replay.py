@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from agents.models import Run, Step
+from agents.structured import review_of
 from agents.tool_registry import ToolRegistry
 from llmbroker import Reply, ToolCall, ToolLoop, ToolStatus, Usage
 from llmbroker.models import Message
@@ -79,7 +80,11 @@ class Position:
 def position_of(run: Run, steps: Iterable[Step], tools: ToolRegistry) -> Position:
     """The position after all recorded ``steps``, which come in the order of their numbers."""
     loop = ToolLoop(
-        run.messages, tools=tools.toolbox.schemas, max_steps=run.max_steps, run_id=str(run.id)
+        run.messages,
+        tools=tools.toolbox.schemas,
+        max_steps=run.max_steps,
+        review=review_of(run.output_schema),
+        run_id=str(run.id),
     )
     position = Position(run, loop, deque())
     for step in steps:

@@ -10,12 +10,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agents.models import Agent
-from agents.selectors import agent_of, agents_of
-from agents.serializers.agents import AgentInput, AgentOutput
-from agents.services.definitions import create_agent, delete_agent, update_agent
+from agents.models import Agent, AgentVersion
+from agents.selectors import agent_of, agent_version_of, agents_of
+from agents.serializers.agents import AgentInput, AgentOutput, AgentVersionOutput
+from agents.services.definitions import (
+    create_agent,
+    delete_agent,
+    restore_agent,
+    update_agent,
+)
 from agents.tool_sources.catalog import tools_of
 from tenants.caller import caller_of
+from tenants.idempotency import idempotent
 from tenants.pagination import page_of
 from tenants.permissions import ADMIN, RUNS_READ
 from tenants.serializers import validated
@@ -29,9 +35,11 @@ class AgentList(APIView):
     @extend_schema(operation_id="agents_list", responses=AgentOutput(many=True))
     def get(self, request: Request) -> Response:
         """A page of agents, newest first."""
-        return Response(page_of(agents_of(caller_of(request).tenant), request, _represent))
+        agents = agents_of(caller_of(request).tenant)
+        return Response(page_of(agents, request, lambda agent: dict(AgentOutput(agent).data)))
 
     @extend_schema(request=AgentInput, responses={201: AgentOutput})
+    @idempotent
     def post(self, request: Request) -> Response:
         """Define an agent."""
         tenant = caller_of(request).tenant
@@ -39,6 +47,7 @@ class AgentList(APIView):
             tenant=tenant,
             available=tools_of(tenant),
             values=validated(AgentInput, request),
+            by=caller_of(request).user,
         )
         return Response(_represent(agent), status=201)
 
@@ -61,6 +70,7 @@ class AgentDetail(APIView):
             agent=agent_of(tenant, agent_id),
             available=tools_of(tenant),
             values=validated(AgentInput, request),
+            by=caller_of(request).user,
         )
         return Response(_represent(agent))
 
@@ -71,5 +81,36 @@ class AgentDetail(APIView):
         return Response(status=204)
 
 
+class AgentVersions(APIView):
+    """What an agent was, version by version."""
+
+    required_permissions: ClassVar = {"GET": RUNS_READ}
+
+    @extend_schema(operation_id="agent_versions_list", responses=AgentVersionOutput(many=True))
+    def get(self, request: Request, agent_id: UUID) -> Response:
+        """A page of versions, newest first."""
+        versions = agent_of(caller_of(request).tenant, agent_id).versions.all()
+        return Response(page_of(versions, request, _version))
+
+
+class AgentVersionRestore(APIView):
+    """The way back to what an agent was."""
+
+    required_permissions: ClassVar = {"POST": ADMIN}
+
+    @extend_schema(request=None, responses=AgentOutput)
+    def post(self, request: Request, agent_id: UUID, number: int) -> Response:
+        """Make the agent what it was in that version, as a new version."""
+        caller = caller_of(request)
+        version = agent_version_of(agent_of(caller.tenant, agent_id), number)
+        agent = restore_agent(version=version, available=tools_of(caller.tenant), by=caller.user)
+        return Response(_represent(agent))
+
+
 def _represent(agent: Agent) -> dict[str, Any]:
-    return dict(AgentOutput(agent).data)
+    # Of an agent that was saved just now the newest version may be another than it was read with.
+    return dict(AgentOutput(agent_of(agent.tenant, agent.pk)).data)
+
+
+def _version(version: AgentVersion) -> dict[str, Any]:
+    return dict(AgentVersionOutput(version).data)

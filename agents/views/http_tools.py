@@ -26,6 +26,7 @@ from agents.services.http_tools import (
     update_http_tool,
 )
 from tenants.caller import caller_of
+from tenants.idempotency import idempotent
 from tenants.pagination import page_of
 from tenants.permissions import ADMIN
 from tenants.serializers import validated
@@ -42,6 +43,7 @@ class HttpToolList(APIView):
         return Response(page_of(http_tools_of(caller_of(request).tenant), request, _represent))
 
     @extend_schema(request=HttpToolInput, responses={201: NewHttpTool})
+    @idempotent
     def post(self, request: Request) -> Response:
         """Define an HTTP tool. Its secret is shown in this answer and never again."""
         new = create_http_tool(

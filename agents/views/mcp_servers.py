@@ -20,6 +20,7 @@ from agents.services.mcp_servers import (
     update_mcp_server,
 )
 from tenants.caller import caller_of
+from tenants.idempotency import idempotent
 from tenants.pagination import page_of
 from tenants.permissions import ADMIN
 from tenants.serializers import validated
@@ -36,6 +37,7 @@ class McpServerList(APIView):
         return Response(page_of(mcp_servers_of(caller_of(request).tenant), request, _represent))
 
     @extend_schema(request=McpServerInput, responses={201: McpServerOutput})
+    @idempotent
     def post(self, request: Request) -> Response:
         """Name an MCP server; it is asked for its tools at once."""
         values = validated(McpServerInput, request)

@@ -22,6 +22,7 @@ from agents.serializers.prompts import (
 from agents.services.prompts import PromptText, add_version, create_prompt, delete_prompt, render
 from agents.tool_sources.catalog import tools_of
 from tenants.caller import caller_of
+from tenants.idempotency import idempotent
 from tenants.pagination import page_of
 from tenants.permissions import ADMIN, RUNS_READ
 from tenants.serializers import validated
@@ -39,6 +40,7 @@ class PromptList(APIView):
         return Response(page_of(in_use, request, _represent))
 
     @extend_schema(request=PromptInput, responses={201: VersionOutput})
+    @idempotent
     def post(self, request: Request) -> Response:
         """Define a prompt function."""
         caller = caller_of(request)
@@ -82,6 +84,7 @@ class PromptVersions(APIView):
         return Response(numbered_page(versions, request, "number", _represent))
 
     @extend_schema(request=VersionInput, responses={201: VersionOutput})
+    @idempotent
     def post(self, request: Request, slug: str) -> Response:
         """Add a version, which is in use from now on. Runs that exist keep theirs."""
         caller = caller_of(request)

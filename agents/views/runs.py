@@ -10,24 +10,26 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agents.idempotency import idempotency_key_of
-from agents.models import Event, Run, Step
+from agents.models import Run, Step
 from agents.pages import numbered_page
 from agents.selectors import run_of, runs_of
-from agents.serializers.runs import EventOutput, RunInput, RunOutput, RunSummary, StepOutput
-from agents.services.cancelling import cancel_run
-from agents.services.creation import RunRequest, create_run
+from agents.serializers.runs import (
+    CancelledRuns,
+    RunFilter,
+    RunInput,
+    RunOutput,
+    RunSummary,
+    StepOutput,
+)
+from agents.services.cancelling import cancel_run, cancel_runs
+from agents.services.creation import CreatedRun, RunRequest, create_run
 from agents.tool_sources.catalog import TenantTools
 from tenants.caller import caller_of
+from tenants.idempotency import HEADER, idempotency_key_of
 from tenants.pagination import page_of
 from tenants.permissions import RUNS_READ, RUNS_WRITE
 from tenants.serializers import validated
 
-IDEMPOTENCY_KEY = OpenApiParameter(
-    "Idempotency-Key",
-    location=OpenApiParameter.HEADER,
-    description="The same key and body again give the same run.",
-)
 PAGE = [OpenApiParameter("after", int), OpenApiParameter("limit", int)]
 
 
@@ -40,20 +42,20 @@ class RunList(APIView):
     def get(self, request: Request) -> Response:
         """A page of runs, newest first, without their messages."""
         runs = runs_of(caller_of(request)).defer("messages")
-        return Response(page_of(runs, request, _summary))
+        return Response(page_of(runs, request, summary))
 
-    @extend_schema(parameters=[IDEMPOTENCY_KEY], request=RunInput, responses={202: RunOutput})
+    @extend_schema(parameters=[HEADER], request=RunInput, responses={202: RunOutput})
     def post(self, request: Request) -> Response:
         """Create a run; a worker takes it up at once."""
         caller = caller_of(request)
-        created = create_run(
-            caller=caller,
-            request=RunRequest(**validated(RunInput, request)),
-            available=TenantTools(caller.tenant),
-            idempotency_key=idempotency_key_of(request),
+        return created(
+            create_run(
+                caller=caller,
+                request=RunRequest(**validated(RunInput, request)),
+                available=TenantTools(caller.tenant),
+                idempotency_key=idempotency_key_of(request),
+            )
         )
-        headers = {"Idempotent-Replayed": "true"} if created.replayed else {}
-        return Response(_whole(created.run), status=202, headers=headers)
 
 
 class RunDetail(APIView):
@@ -79,6 +81,20 @@ class RunCancel(APIView):
         return Response(_whole(cancel_run(run_id=run.id)))
 
 
+class RunsCancel(APIView):
+    """The end of many runs at once."""
+
+    required_permissions: ClassVar = {"POST": RUNS_WRITE}
+
+    @extend_schema(request=RunFilter, responses=CancelledRuns)
+    def post(self, request: Request) -> Response:
+        """Cancel the runs of the scope that fit, each as by its own cancel."""
+        conditions = validated(RunFilter, request)
+        runs = runs_of(caller_of(request)).filter(**conditions)
+        cancelled, has_more = cancel_runs(runs=runs)
+        return Response({"cancelled": cancelled, "has_more": has_more})
+
+
 class RunSteps(APIView):
     """What a run did."""
 
@@ -91,21 +107,14 @@ class RunSteps(APIView):
         return Response(numbered_page(run.steps.all(), request, "number", _step))
 
 
-class RunEvents(APIView):
-    """What happened to a run."""
-
-    required_permissions: ClassVar = {"GET": RUNS_READ}
-
-    @extend_schema(
-        operation_id="run_events_list", parameters=PAGE, responses=EventOutput(many=True)
-    )
-    def get(self, request: Request, run_id: UUID) -> Response:
-        """The log, in order; ``after`` is the last sequence_number seen."""
-        run = run_of(caller_of(request), run_id)
-        return Response(numbered_page(run.events.all(), request, "sequence_number", _event))
+def created(new: CreatedRun) -> Response:
+    """The answer to a request for a run."""
+    headers = {"Idempotent-Replayed": "true"} if new.replayed else {}
+    return Response(_whole(new.run), status=202, headers=headers)
 
 
-def _summary(run: Run) -> dict[str, Any]:
+def summary(run: Run) -> dict[str, Any]:
+    """A run as lists show it."""
     return dict(RunSummary(run).data)
 
 
@@ -115,7 +124,3 @@ def _whole(run: Run) -> dict[str, Any]:
 
 def _step(step: Step) -> dict[str, Any]:
     return dict(StepOutput(step).data)
-
-
-def _event(event: Event) -> dict[str, Any]:
-    return dict(EventOutput(event).data)

@@ -15,6 +15,8 @@ def web(port: int, *, reload: bool = False) -> list[str]:
     return [
         *("-m", "uvicorn", "broker_project.asgi:application"),
         *("--host", HOST, "--port", str(port)),
+        # Event streams last as long as their runs: a stop does not wait for them.
+        *("--timeout-graceful-shutdown", "3"),
         *(("--reload", *watched) if reload else ()),
     ]
 

@@ -56,14 +56,14 @@ class Attempt:
         self._first_token: float | None = None
         self._ended = False
         self._sent = False
-        self._toll = Toll(engine.gate, self._outgoing())
+        self._toll = Toll(engine.gate, ask.params)
 
     async def answer(self, timeout: float | None) -> Completion:
         """Ask and wait for the whole answer. Raises ExchangeError.
 
         Whether it is used is for the caller to say, with ``succeed`` or ``abandon``.
         """
-        await self._toll.enter()
+        await self._toll.enter(self._outgoing)
         request = self._request(stream=False)
         await self._begin()
         completion = await self._exchange.whole(
@@ -78,7 +78,7 @@ class Attempt:
 
     async def open(self, connection: AsyncExitStack, timeout: float | None) -> Source:
         """Ask and wait for the first content; the rest is read from the source."""
-        await self._toll.enter()
+        await self._toll.enter(self._outgoing)
         request = self._request(stream=True)
         await self._begin()
         source = await self._exchange.open(

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from llmbroker.errors import LLMRequestError, NoLLMAvailableError
 from llmbroker.models import Message, ToolSchema
 from llmbroker.routing.candidates import Candidate
-from llmbroker.routing.verdict import VERDICTS, Next
+from llmbroker.routing.verdict import Next, next_step
 from llmbroker.wire.failure import Failure, FailureKind
 
 Prefer = Literal["quality", "latency", "cost"]
@@ -55,7 +55,7 @@ class Progress:
     failures: list[tuple[str, Failure]] = field(default_factory=list)
     final: LLMRequestError | None = None
     _excluded: set[tuple[str, str]] = field(default_factory=set)
-    _corrected: set[str] = field(default_factory=set)
+    _asked_again: set[str] = field(default_factory=set)
     _larger_than: int | None = None
     _timeouts: int = 0
 
@@ -74,19 +74,19 @@ class Progress:
     def absorb(self, candidate: Candidate, failure: Failure) -> None:
         """Take a failed attempt into account."""
         self.failures.append((candidate.name, failure))
-        step = VERDICTS[failure.kind].next
+        step = next_step(failure.kind, should_retry=failure.should_retry)
         if step is Next.RETURN:
             self.final = failure.to_error(candidate.name)
         elif step is Next.LARGER_WINDOW:
             self._larger_than = max(candidate.config.context_window or 0, self._larger_than or 0)
             self._exclude(candidate)
-        elif step is Next.CORRECT and candidate.name not in self._corrected and failure.param:
-            self._corrected.add(candidate.name)
+        elif self._may_ask_again(step, candidate, failure):
+            self._asked_again.add(candidate.name)
         elif step is Next.MOVE_ON_ONCE:
             self._timeouts += 1
             if self._timeouts > 1:
                 self.final = failure.to_error(candidate.name)
-        elif failure.kind in _HOPELESS or step is Next.CORRECT:
+        elif failure.kind in _HOPELESS or step in _ASKED_NO_MORE:
             self._exclude(candidate)
         if self.final is None and self.attempts >= MAX_ATTEMPTS:
             self.final = self.exhausted()
@@ -104,6 +104,12 @@ class Progress:
             dict.fromkeys(str(failure.to_error(name)) for name, failure in self.failures)
         )
         return f"no model could answer: {tried}" if tried else "no model could answer"
+
+    def _may_ask_again(self, step: Next, candidate: Candidate, failure: Failure) -> bool:
+        """Whether the same candidate is worth a second try; one that it gets only once."""
+        if candidate.name in self._asked_again:
+            return False
+        return step is Next.AGAIN or (step is Next.CORRECT and failure.param is not None)
 
     def _exclude(self, candidate: Candidate) -> None:
         self._excluded.add((candidate.name, candidate.key.id))
@@ -140,6 +146,7 @@ class Trip:
 
 _CLOCKS_DIFFER = 0.02  # a timer may ring a little before the wall clock says so
 
+_ASKED_NO_MORE = frozenset({Next.LEAVE, Next.AGAIN, Next.CORRECT})
 _HOPELESS = frozenset(
     {
         FailureKind.KEY_REFUSED,

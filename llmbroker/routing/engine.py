@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import weakref
-from collections.abc import Callable, Collection, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,6 +46,9 @@ class Engine:
     watch: KeyWatch | None = field(init=False)
     _running: set[asyncio.Future[Any]] = field(default_factory=set)
     _left: weakref.WeakSet[asyncio.Task[Any]] = field(default_factory=weakref.WeakSet)
+    _inside: int = 0
+    _loop: asyncio.AbstractEventLoop | None = None
+    _all_left: asyncio.Event | None = None
 
     def __post_init__(self) -> None:
         self.trust = Trust(self.clock)
@@ -59,15 +61,16 @@ class Engine:
         """How long models take until such a call shows something: whole, or its first token."""
         return self.first_token if ask.stream else self.latency
 
-    @contextmanager
-    def under_way(self) -> Iterator[None]:
-        """Let ``drain`` wait until the block has been left."""
-        left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.track(left)
-        try:
-            yield
-        finally:
-            left.set_result(None)
+    def enter(self) -> None:
+        """Let ``drain`` wait until as many have left: what has no task of its own to be tracked."""
+        self._inside += 1
+        self._loop = asyncio.get_running_loop()
+
+    def leave(self) -> None:
+        """What has entered has ended."""
+        self._inside -= 1
+        if not self._inside and self._all_left is not None:
+            self._all_left.set()
 
     def track(self, task: asyncio.Future[Any]) -> None:
         """Keep ``task`` alive, and let ``drain`` wait for it."""
@@ -97,5 +100,13 @@ class Engine:
         """Wait for everything that still has to be journaled."""
         for task in self._left:
             task.cancel()
-        while self._running:
+        while self._running or self._are_inside:
+            if self._are_inside:
+                self._all_left = asyncio.Event()
+                await self._all_left.wait()
             await asyncio.gather(*self._running, return_exceptions=True)
+
+    @property
+    def _are_inside(self) -> bool:
+        """Whether somebody is inside who can still leave: not in a child that was forked off."""
+        return self._inside > 0 and self._loop is asyncio.get_running_loop()

@@ -22,6 +22,10 @@ FORGET_AFTER = 900.0
 """A streak is forgotten this long after its cooldown ended without another failure."""
 
 
+FORGETTING_EVERY = 60.0
+"""Seconds between two looks through all that is known for what is to be forgotten."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cooldown:
     """``until`` when nothing is sent; until ``probe_until`` somebody's first try is under way."""
@@ -95,18 +99,20 @@ class MemoryHealth:
         self._jitter = jitter
         self._known: dict[str, Cooldown] = {}
         self._claimed: dict[str, float] = {}  # until when, of what has no cooldown
+        self._forget_at = 0.0
 
     async def cooldowns(self, ids: Sequence[str]) -> Mapping[str, Cooldown]:
         """See Health."""
         if not self._known:
             return {}
         self._forget()
-        return {identity: self._known[identity] for identity in ids if identity in self._known}
+        found = ((identity, self._recent(identity)) for identity in ids)
+        return {identity: known for identity, known in found if known is not None}
 
     async def cool(self, identity: str, *, seconds: float, asked: float | None) -> float:
         """See Health."""
         cooldown = next_deadline(
-            self._known.get(identity),
+            self._recent(identity),
             now=self._clock(),
             seconds=seconds,
             asked=asked,
@@ -131,8 +137,9 @@ class MemoryHealth:
 
     async def claim_probe(self, identity: str, *, lease: float) -> bool:
         """See Health."""
-        known, now = self._known.get(identity), self._clock()
+        known, now = self._recent(identity), self._clock()
         if known is None:
+            self._forget()
             if now < self._claimed.get(identity, 0.0):
                 return False
             self._claimed[identity] = now + lease
@@ -145,7 +152,16 @@ class MemoryHealth:
     async def aclose(self) -> None:
         """See Health. There is nothing to close."""
 
+    def _recent(self, identity: str) -> Cooldown | None:
+        known = self._known.get(identity)
+        return None if known is None or known.until < self._clock() - FORGET_AFTER else known
+
     def _forget(self) -> None:
-        horizon = self._clock() - FORGET_AFTER
-        for identity in [name for name, known in self._known.items() if known.until < horizon]:
-            del self._known[identity]
+        """Once in a while: a look must not cost more the more is cooling."""
+        now = self._clock()
+        if now < self._forget_at:
+            return
+        self._forget_at = now + FORGETTING_EVERY
+        horizon = now - FORGET_AFTER
+        self._known = {name: each for name, each in self._known.items() if each.until >= horizon}
+        self._claimed = {name: until for name, until in self._claimed.items() if until > now}

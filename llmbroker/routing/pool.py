@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import asyncio
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from llmbroker.errors import KeyUnavailableError, NoLLMAvailableError
 from llmbroker.models import ApiKey, KeySource, LLMConfig
 from llmbroker.ports import KeyChain, KeyRing, Registry, ScopedRegistry, Secrets
-from llmbroker.routing.candidates import NO_KEY, Candidate, CandidateCache
+from llmbroker.routing.candidates import NO_KEY, Candidate
 
 Keyring = Mapping[str, Sequence[ApiKey] | KeyUnavailableError]
 
 MAX_LINEUPS = 4096
 """Scopes whose lineup is kept; beyond it all are made anew."""
+
+KEPT_FOR = 60.0
+"""Seconds that a lineup is kept, and with it the keys in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +33,12 @@ class Lineup:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A lineup, and copies of what the ports gave for it: a host may change its own in place."""
+    """A lineup, and copies of what the ports gave for it: a host may change its own in place.
 
+    ``since`` is by the monotonic clock.
+    """
+
+    since: float
     lineup: Lineup
     configs: list[LLMConfig]
     keys: dict[str, Sequence[ApiKey]] = field(repr=False)
@@ -40,17 +49,27 @@ class _Kept:
 
 
 class Pool:
-    """Asks the ports anew for each call, so that a revoked key is never used again."""
+    """Asks the ports anew for each call, so that a revoked key is never used again.
 
-    def __init__(self, registry: Registry, secrets: Secrets) -> None:
+    What was made of the same answers is kept for a moment, since making it costs more than asking.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        secrets: Secrets,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._registry = registry
         self._secrets = secrets
         # Looked at once: isinstance with a protocol costs as much as the rest of a lineup.
         self._chain = secrets if isinstance(secrets, KeyChain) else None
         self._ring = secrets if isinstance(secrets, KeyRing) else None
         self._scoped = registry if isinstance(registry, ScopedRegistry) else None
-        self._cache = CandidateCache()
-        self._kept: dict[str | None, _Kept] = {}
+        self._clock = clock
+        self._kept: dict[str | None, _Kept] = {}  # the oldest first
+        self._sweep: asyncio.TimerHandle | None = None
+        self._swept_by: asyncio.AbstractEventLoop | None = None
         self.disabled: set[str] = set()
 
     async def configs(self, scope: str | None) -> list[LLMConfig]:
@@ -64,6 +83,7 @@ class Pool:
         configs = await self.configs(scope)
         refs = dict.fromkeys(config.api_key_ref for config in configs)
         keyring = await self._keyring(refs, scope)
+        self._forget_old()
         kept = self._kept.get(scope)
         if kept is not None and kept.is_of(configs, keyring):
             return kept.lineup
@@ -114,7 +134,7 @@ class Pool:
         for config in configs:
             keys = keyring.get(config.api_key_ref, ())
             if not isinstance(keys, KeyUnavailableError):
-                candidates += [self._cache.of(config, key) for key in keys]
+                candidates += [Candidate.of(config, key) for key in keys]
         refs = {config.api_key_ref for config in configs}
         missing = frozenset(ref for ref in refs if not keyring.get(ref))
         broken = tuple(each for each in keyring.values() if isinstance(each, KeyUnavailableError))
@@ -134,7 +154,29 @@ class Pool:
             for ref, keys in keyring.items()
             if not isinstance(keys, KeyUnavailableError)
         }
-        self._kept[scope] = _Kept(lineup, configs[:], keys)
+        self._kept[scope] = _Kept(self._clock(), lineup, configs[:], keys)
+        self._sweep_later()
+
+    def _forget_old(self) -> None:
+        """Let go of the keys that have been kept for long enough."""
+        horizon = self._clock() - KEPT_FOR
+        while self._kept:
+            scope, oldest = next(iter(self._kept.items()))
+            if oldest.since > horizon:
+                return
+            del self._kept[scope]
+
+    def _sweep_later(self) -> None:
+        """Forget also where no other call comes to do so."""
+        loop = asyncio.get_running_loop()
+        if self._sweep is None or self._swept_by is not loop:
+            self._sweep, self._swept_by = loop.call_later(KEPT_FOR, self._do_sweep), loop
+
+    def _do_sweep(self) -> None:
+        self._sweep = None
+        self._forget_old()
+        if self._kept:
+            self._sweep_later()
 
     async def _keyring(self, refs: Collection[str], scope: str | None) -> Keyring:
         if self._ring is not None:

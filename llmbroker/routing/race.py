@@ -62,8 +62,11 @@ class Race(Generic[Produced]):
 
     async def _alone(self, lane: Attempt) -> tuple[Attempt, Produced] | None:
         """One that nobody will join needs no task of its own."""
-        with self._engine.under_way():
+        self._engine.enter()
+        try:
             outcome = await self._run(lane)
+        finally:
+            self._engine.leave()
         if not isinstance(outcome, Failure):
             return lane, outcome
         self._trip.progress.absorb(lane.candidate, outcome)

@@ -17,7 +17,6 @@ from llmbroker.routing.race import Produce, Produced, Race
 from llmbroker.routing.ranking import Ranking
 from llmbroker.routing.streaming import LiveStream, open_stream
 from llmbroker.routing.survey import Survey, survey
-from llmbroker.routing.verdict import Cools
 
 PROBE_LEASE = 30.0
 """Seconds after which a model whose first caller never came back may be tried by another."""
@@ -108,7 +107,7 @@ class Router:
                 break
             if candidate.name in chosen:
                 continue
-            model = candidate.ids[Cools.MODEL]
+            model = candidate.model_id
             is_last = candidate is found.ready[-1] and not chosen and not has_choice
             if is_last or self._engine.trust.holds(model):
                 chosen[candidate.name] = (candidate, False)
@@ -152,9 +151,7 @@ class Router:
     ) -> list[Attempt]:
         """An attempt on ``candidate``, or none if its last slot has just been taken."""
         known = found.known_of(candidate)
-        claims = (
-            known if is_probe else frozenset({candidate.ids[Cools.MODEL]} if is_claimed else ())
-        )
+        claims = known if is_probe else frozenset({candidate.model_id} if is_claimed else ())
         if not self._engine.slots.take(candidate.config):
             self._engine.release_later(claims)
             return []

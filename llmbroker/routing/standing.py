@@ -21,6 +21,7 @@ class Standing:
     ) -> None:
         self._engine = engine
         self._candidate = candidate
+        self._model = candidate.model_id
         self._known = known
         self._claims = claims
         self._is_overdue = False
@@ -72,10 +73,6 @@ class Standing:
         watch = self._engine.watch
         if watch is not None and self._candidate.key.id:
             await watch.key_refused(self._candidate.key, detail=failure.detail)
-
-    @property
-    def _model(self) -> str:
-        return self._candidate.ids[Cools.MODEL]
 
 
 def _first_cooldown(failure: Failure) -> float:

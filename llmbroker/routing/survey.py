@@ -45,8 +45,9 @@ def survey(
     candidates: Sequence[Candidate], known: Mapping[str, Cooldown], slots: Slots, *, now: float
 ) -> Survey:
     """Sort ``candidates`` (best first) by what can be done with each at ``now``."""
-    names = dict.fromkeys(candidate.name for candidate in candidates)
-    rank = {name: place for place, name in enumerate(names)}
+    rank: dict[str, int] = {}
+    for candidate in candidates:
+        rank.setdefault(candidate.name, len(rank))
     if not known:  # so nearly always: nothing cools
         ready = [each for each in candidates if slots.free(each.config)]
         return Survey(ready, rank=rank, busy=len(ready) < len(candidates))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from llmbroker.models import Completion
 from llmbroker.outgoing import Admission, Outgoing, Spent
@@ -12,6 +12,7 @@ from llmbroker.wire.failure import FailureKind
 PERHAPS_BILLED = frozenset(
     {
         FailureKind.INVALID_RESPONSE,
+        FailureKind.MALFORMED_OUTPUT,
         FailureKind.EMPTY_ANSWER,
         FailureKind.DISCONNECTED,
         FailureKind.TIMEOUT,
@@ -22,31 +23,31 @@ PERHAPS_BILLED = frozenset(
 
 
 class Toll:
-    """Paid at its worst by ``enter``; ``leave`` gives back, once, what was not used."""
+    """Paid at its worst by ``enter``; the first of the others gives back what was not used.
 
-    def __init__(self, gate: Gate | None, outgoing: Outgoing) -> None:
+    ``params`` are the request's, with the gate's cap of the answer where the caller has none.
+    """
+
+    def __init__(self, gate: Gate | None, params: Mapping[str, object] | None) -> None:
+        self.params = params
         self._gate = gate
-        self._outgoing = outgoing
         self._admission: Admission | None = None
 
-    async def enter(self) -> None:
-        """Ask the gate. Raises LimitExceededError."""
-        if self._gate is not None:
-            self._admission = await self._gate.admit(self._outgoing)
-
-    @property
-    def params(self) -> Mapping[str, object] | None:
-        """The request's parameters, with the gate's cap where the caller has none."""
-        params, admission = self._outgoing.params, self._admission
-        if admission is None or admission.answer_cap is None or self._outgoing.answer_cap:
-            return params
-        return {**(params or {}), "max_tokens": admission.answer_cap}
+    async def enter(self, outgoing: Callable[[], Outgoing]) -> None:
+        """Show the gate what is about to leave. Raises LimitExceededError."""
+        if self._gate is None:
+            return
+        request = outgoing()
+        self._admission = admission = await self._gate.admit(request)
+        if admission is not None and admission.answer_cap is not None and not request.answer_cap:
+            self.params = {**(self.params or {}), "max_tokens": admission.answer_cap}
 
     async def answered(self, completion: Completion) -> None:
         """The whole answer came."""
-        await self._leave(
-            Spent(billed=True, usage=completion.usage, model=completion.model_answered)
-        )
+        if self._admission is not None:
+            await self._leave(
+                Spent(billed=True, usage=completion.usage, model=completion.model_answered)
+            )
 
     async def failed(self, kind: FailureKind) -> None:
         """It failed in this way."""

@@ -1,6 +1,6 @@
 """What a failure means: the one table that decides cooling, failover and what the caller sees.
 
-``python -m llmbroker.routing.verdict`` prints it as the Markdown that docs/routing.md holds.
+``python -m llmbroker.routing.verdict_table`` prints it as the Markdown that docs/routing.md holds.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ class Next(Enum):
     MOVE_ON = "the next candidate is tried"
     MOVE_ON_ONCE = "the next candidate is tried, once in this call"
     LARGER_WINDOW = "a model with a larger window is tried, if one is known"
+    LEAVE = "the next candidate is tried, this one no more"
+    AGAIN = "the same candidate is asked again, once; then the next"
     CORRECT = "the same candidate is asked again, corrected, once; then the next"
 
 
@@ -60,6 +62,7 @@ VERDICTS: dict[FailureKind, Verdict] = {
     FailureKind.UNSUPPORTED_PARAMETER: Verdict(_ERROR, Cools.NOTHING, 0, Next.CORRECT),
     FailureKind.BAD_REQUEST: Verdict(_ERROR, Cools.NOTHING, 0, Next.RETURN),
     FailureKind.INVALID_RESPONSE: Verdict(_ERROR, Cools.MODEL, 5, Next.MOVE_ON),
+    FailureKind.MALFORMED_OUTPUT: Verdict(_ERROR, Cools.NOTHING, 0, Next.AGAIN),
     FailureKind.EMPTY_ANSWER: Verdict(_ERROR, Cools.MODEL, 5, Next.MOVE_ON),
     FailureKind.LIMIT_REACHED: Verdict(_ERROR, Cools.NOTHING, 0, Next.MOVE_ON),
     FailureKind.CONNECT: Verdict(_AWAY, Cools.HOST, 5, Next.MOVE_ON),
@@ -69,22 +72,15 @@ VERDICTS: dict[FailureKind, Verdict] = {
 }
 
 
-def as_markdown() -> str:
-    """The table, as the documentation shows it."""
-    lines = [
-        "| outcome | journaled as | cools | first cooldown | then |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for kind, verdict in VERDICTS.items():
-        seconds = f"{verdict.seconds:g} s" if verdict.seconds else "–"
-        lines.append(
-            f"| {kind.value} | {verdict.status.value} | {verdict.cools.value} | {seconds} |"
-            f" {verdict.next.value} |"
-        )
-    return "\n".join(lines)
+def next_step(kind: FailureKind, *, should_retry: bool | None = None) -> Next:
+    """What happens to the call; ``should_retry`` is what the provider itself says, if it does.
 
-
-if __name__ == "__main__":
-    import sys
-
-    sys.stdout.write(as_markdown() + "\n")
+    A provider can call a refusal temporary, except one of the content; and it can say that the
+    same request will fail there again.
+    """
+    step = VERDICTS[kind].next
+    if should_retry is True and kind is FailureKind.BAD_REQUEST:
+        return Next.AGAIN
+    if should_retry is False and step in (Next.MOVE_ON, Next.AGAIN):
+        return Next.LEAVE
+    return step

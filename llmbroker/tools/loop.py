@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
@@ -45,6 +45,9 @@ from llmbroker.tools.outcomes import INTERRUPTED, ToolStatus, failure
 from llmbroker.tools.steps import ToolResult, ToolStep
 from llmbroker.tools.tally import Tally
 
+Review = Callable[[str], str | None]
+"""What is wrong with an answer, in words for the model; None if nothing is."""
+
 
 class ToolLoop:
     """A conversation that goes on until the model answers without asking for a tool."""
@@ -62,6 +65,7 @@ class ToolLoop:
         max_repeats: int | None = MAX_REPEATS,
         tool_choice: ToolChoice | None = None,
         final_answer: bool = False,
+        review: Review | None = None,
         run_id: str | None = None,
         clock: Clock = time.time,
     ) -> None:
@@ -69,7 +73,8 @@ class ToolLoop:
 
         ``final_answer`` allows one call beyond the limits, in which the model may not ask for
         tools; not where tokens, money or time have run out. A ``tool_choice`` that forces a
-        call does so in the first step only, or there would never be an answer. Raises
+        call does so in the first step only, or there would never be an answer. ``review``
+        may find fault with an answer once: the model is told, and answers again. Raises
         ValueError for limits that make no sense.
         """
         if max_cost is not None and cost_of is None:
@@ -89,6 +94,10 @@ class ToolLoop:
         self._choice = choice_for_request(tool_choice, self.tools)
         self._final_answer = final_answer
         self._final_refused = False
+        self._review = review
+        self._reviewed = False
+        self.fault: str | None = None
+        """What ``review`` found at the final answer, if it was not mended."""
         self._cost_of = cost_of
         self._clock = clock
         self._tally = Tally()
@@ -220,6 +229,7 @@ class ToolLoop:
             "tool_choice": self._choice,
             "final_answer": self._final_answer,
             "final_refused": self._final_refused,
+            "reviewed": self._reviewed,
             "tally": self._tally.state(),
             "problems": {call.id: call.problem for call in self._open.values() if call.problem},
             "results": {
@@ -229,7 +239,12 @@ class ToolLoop:
 
     @classmethod
     def from_state(
-        cls, state: Mapping[str, Any], *, cost_of: CostOf | None = None, clock: Clock = time.time
+        cls,
+        state: Mapping[str, Any],
+        *,
+        cost_of: CostOf | None = None,
+        review: Review | None = None,
+        clock: Clock = time.time,
     ) -> ToolLoop:
         """The loop that gave ``state``, ready to go on. A finished loop has no state to resume."""
         loop = cls(state["messages"], tools=state["tools"], run_id=state["run_id"], clock=clock)
@@ -237,6 +252,8 @@ class ToolLoop:
         loop._choice = state["tool_choice"]
         loop._final_answer = state["final_answer"]
         loop._final_refused = state["final_refused"]
+        loop._review = review
+        loop._reviewed = state.get("reviewed", False)
         loop._cost_of = cost_of
         loop._tally = Tally.from_state(state["tally"])
         loop._reopen(state["problems"], state["results"])
@@ -256,8 +273,17 @@ class ToolLoop:
         self.last_step = ToolStep(self._tally.steps, reply)
         if final and not reply.text:
             self._final_refused = True  # it asked for tools again, though it was told not to
-        else:
+            return
+        fault = self._review(reply.text) if self._review and not is_cut(reply, None) else None
+        if fault is None or self._reviewed or final:
+            self.fault = fault
             self.reply = reply
+            return
+        self._reviewed = True
+        self.messages += [
+            {"role": "assistant", "content": reply.text},
+            {"role": "user", "content": fault},
+        ]
 
     def _close_turn(self, results: list[ToolResult]) -> None:
         streaks = self._tally.repeats.close_turn([(each.call.key, each.text) for each in results])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from contextlib import suppress
 from typing import Any
 
 from llmbroker.tools.calls import ToolCall
@@ -21,12 +22,14 @@ async def settled(
 ) -> asyncio.Future[Any]:
     """The tool's work once it is done or ``seconds`` are over; cancelling leaves it behind.
 
-    A thread has its future already. What runs on the event loop needs a task: without one it
-    would be waited for when it ignores that the run is cancelled.
+    A thread has its future already, which hears at once that the run is cancelled. What runs on
+    the event loop needs a task: without one it would be waited for when it ignores that.
     """
     if tool.is_async or seconds is not None:
         return await _waited_for(asyncio.ensure_future(value_of(tool, call, context)), seconds)
-    work = await _waited_for(in_thread(tool.invoke, call.arguments or {}, context), None)
+    work = in_thread(tool.invoke, call.arguments or {}, context)
+    with suppress(Exception):  # what the tool raised is read off its future
+        await work
     if work.cancelled() or work.exception() or not inspect.isawaitable(work.result()):
         return work
     return await _waited_for(asyncio.ensure_future(awaited(work.result())), None)

@@ -14,13 +14,12 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from llmbroker.loop_thread import LoopThread
 
 Result = TypeVar("Result")
-Work = tuple["Future[Any]", Callable[[], Any]]
 
 IDLE_SECONDS = 10.0
 """A thread without work for this long ends."""
@@ -35,20 +34,14 @@ class Workers:
         if hasattr(os, "register_at_fork"):  # a child of a fork has none of the threads
             os.register_at_fork(after_in_child=self._start_anew)
 
-    def submit(self, work: Callable[[], Result]) -> Future[Result]:
-        """Run ``work`` in a thread, in the caller's context."""
-        future: Future[Result] = Future()
+    def submit(self, job: _Job) -> None:
+        """Have ``job`` done in a thread. Raises RuntimeError where no more can be started."""
         with self._lock:
             worker = self._idle.pop() if self._idle else None
         if worker is None:
             worker = _Worker(self)
-            try:
-                worker.start()
-            except RuntimeError as error:  # no more threads: for the caller, the work failed
-                future.set_exception(error)
-                return future
-        worker.inbox.put((future, functools.partial(contextvars.copy_context().run, work)))
-        return future
+            worker.start()
+        worker.inbox.put(job)
 
     def _start_anew(self) -> None:
         self._idle.clear()
@@ -71,23 +64,18 @@ class Workers:
 class _Worker(threading.Thread):
     def __init__(self, workers: Workers) -> None:
         super().__init__(name="llmbroker-tool", daemon=True)
-        self.inbox: queue.SimpleQueue[Work] = queue.SimpleQueue()
+        self.inbox: queue.SimpleQueue[_Job] = queue.SimpleQueue()
         self._workers = workers
 
     def run(self) -> None:
-        while (work := self._next()) is not None:
-            future, function = work
-            if future.set_running_or_notify_cancel():
-                settle = _outcome(future, function)
-                # At rest before the result is out: whoever gets it may have more work at once.
-                self._workers.rest(self)
-                settle()
-                del settle
-            else:
-                self._workers.rest(self)
-            del work, future, function  # an idle thread must not keep the last value alive
+        while (job := self._next()) is not None:
+            job.work()
+            # At rest before the result is out: whoever gets it may have more work at once.
+            self._workers.rest(self)
+            job.deliver()
+            del job  # an idle thread must not keep the last value alive
 
-    def _next(self) -> Work | None:
+    def _next(self) -> _Job | None:
         while True:
             try:
                 return self.inbox.get(timeout=IDLE_SECONDS)
@@ -96,17 +84,50 @@ class _Worker(threading.Thread):
                     return None
 
 
-def _outcome(future: Future[Any], function: Callable[[], Any]) -> Callable[[], None]:
-    """Run ``function``; returns what puts its value or exception into ``future``."""
-    try:
-        return functools.partial(future.set_result, function())
-    except StopIteration as error:  # asyncio would never deliver it
-        return functools.partial(future.set_exception, RuntimeError(f"StopIteration {error}"))
-    except Exception as error:  # noqa: BLE001 - raised where the result is wanted
-        return functools.partial(future.set_exception, error)
-    except BaseException as error:  # noqa: BLE001 - a tool's sys.exit() ends the tool only
-        left = RuntimeError(f"the tool left with {type(error).__name__}")
-        return functools.partial(future.set_exception, left)
+class _Job:
+    """One function on its way through a thread and back to the event loop that waits for it.
+
+    The future is the event loop's own: a concurrent.futures.Future beside it, and the chain
+    between the two, would cost as much as the change of threads.
+    """
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Any] = self._loop.create_future()
+        self._function = function
+        self._context = contextvars.copy_context()
+        self._value: Any = None
+        self._error: Exception | None = None
+
+    def work(self) -> None:
+        """Run the function, in its caller's context, unless nobody waits for it any more."""
+        if self.future.cancelled():
+            return
+        try:
+            self._value = self._context.run(self._function)
+        except StopIteration as error:  # a future does not take it
+            self._error = RuntimeError(f"StopIteration {error}")
+        except Exception as error:  # noqa: BLE001 - raised where the result is wanted
+            self._error = error
+        except BaseException as error:  # noqa: BLE001 - a tool's sys.exit() ends the tool only
+            self._error = RuntimeError(f"the tool left with {type(error).__name__}")
+
+    def deliver(self) -> None:
+        """Hand the outcome over to the event loop, if that still runs."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._settle)
+
+    def fail(self, error: Exception) -> None:
+        """It was not run, because of ``error``."""
+        self.future.set_exception(error)
+
+    def _settle(self) -> None:
+        if self.future.done():
+            return
+        if self._error is None:
+            self.future.set_result(self._value)
+        else:
+            self.future.set_exception(self._error)
 
 
 _workers = Workers()
@@ -123,7 +144,12 @@ async def _nothing_to_close() -> None:
 
 def in_thread(function: Callable[..., Result], *args: Any) -> asyncio.Future[Result]:
     """A plain function that runs in a thread. Cancelling stops the waiting only."""
-    return asyncio.wrap_future(_workers.submit(functools.partial(function, *args)))
+    job = _Job(functools.partial(function, *args))
+    try:
+        _workers.submit(job)
+    except RuntimeError as error:  # no more threads: for the caller, the function failed
+        job.fail(error)
+    return job.future
 
 
 async def run_in_thread(function: Callable[..., Result], *args: Any) -> Result:

@@ -33,6 +33,7 @@ class FailureKind(Enum):
     UNSUPPORTED_PARAMETER = "unsupported_parameter"  # 400 that names a parameter we can leave out
     BAD_REQUEST = "bad_request"  # other 4xx
     INVALID_RESPONSE = "invalid_response"  # a 200 that is no completion
+    MALFORMED_OUTPUT = "malformed_output"  # the model wrote what does not fit the caller's schema
     EMPTY_ANSWER = "empty_answer"  # a 200 with neither text nor tool calls
     LIMIT_REACHED = "limit_reached"  # a 200 whose limit was used up before the first word
     CONNECT = "connect"  # nothing was sent
@@ -46,7 +47,8 @@ class Failure:
     """One failed exchange. ``detail`` is short and scrubbed; ``retry_after`` is in seconds.
 
     ``param`` is the parameter that an UNSUPPORTED_PARAMETER names. ``code`` is the
-    provider's own machine-readable code, where it gave one.
+    provider's own machine-readable code, where it gave one. ``should_retry`` is what the
+    provider itself says about another try (``x-should-retry``).
     """
 
     kind: FailureKind
@@ -55,6 +57,7 @@ class Failure:
     retry_after: float | None = None
     param: str | None = None
     code: str | None = None
+    should_retry: bool | None = None
 
     def to_error(self, llm_name: str) -> LLMRequestError:
         """The exception that tells a caller of ``llm_name`` about this failure."""
@@ -87,6 +90,7 @@ _RATE_KINDS = frozenset(
 _NO_ANSWER = frozenset(
     {
         FailureKind.INVALID_RESPONSE,
+        FailureKind.MALFORMED_OUTPUT,
         FailureKind.EMPTY_ANSWER,
         FailureKind.LIMIT_REACHED,
         FailureKind.STREAM_CUT,
@@ -115,6 +119,7 @@ _SENTENCES: dict[FailureKind, str] = {
     FailureKind.UNSUPPORTED_PARAMETER: "the model does not take a parameter",
     FailureKind.BAD_REQUEST: "the provider refused the request",
     FailureKind.INVALID_RESPONSE: "the answer is no chat completion",
+    FailureKind.MALFORMED_OUTPUT: "the model wrote a call or JSON that does not fit the schema",
     FailureKind.EMPTY_ANSWER: "the answer holds neither text nor tool calls",
     FailureKind.LIMIT_REACHED: "the token limit was reached before the answer began",
     FailureKind.CONNECT: "the provider could not be reached",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from datetime import datetime
 
 from llmbroker.text import clip, storable
@@ -15,6 +16,7 @@ from llmbroker.wire.params import refused_param
 from llmbroker.wire.retry_after import asked_delay, parse_duration, retry_after
 from llmbroker.wire.scrub import scrubbed
 
+_SHOULD_RETRY = "x-should-retry"
 _DETAIL_LENGTH = 300
 _CODE_LENGTH = 64
 _WHITE_SPACE = re.compile(r"\s+")
@@ -89,7 +91,8 @@ def read_failure(
     if status == 402 and asked is not None:
         kind = FailureKind.RATE_LIMITED  # OpenRouter: there is money, but too much is in flight
     delay = retry_after(headers, now=now) if kind in _LIMITS else asked
-    return _failure(kind, status, said, param=param, delay=delay, secrets=secrets)
+    failure = _failure(kind, status, said, param=param, delay=delay, secrets=secrets)
+    return replace(failure, should_retry=_should_retry(headers))
 
 
 def read_embedded_failure(raw: object, *, secrets: Sequence[str] = ()) -> Failure:
@@ -104,6 +107,12 @@ def detail_of(text: str, secrets: Sequence[str] = ()) -> str:
     """``text`` as a detail: one line of at most 300 characters, storable, without keys."""
     line = _WHITE_SPACE.sub(" ", scrubbed(storable(text), secrets)).strip()
     return clip(line, _DETAIL_LENGTH)
+
+
+def _should_retry(headers: Mapping[str, str]) -> bool | None:
+    """What OpenAI and Anthropic say, and their own clients heed."""
+    said = next((value for name, value in headers.items() if name.lower() == _SHOULD_RETRY), "")
+    return {"true": True, "false": False}.get(said.strip().lower())
 
 
 def _failure(

@@ -24,11 +24,11 @@ def prepared(
     Neither the list nor a message in it is changed. Raises ValueError for a message that is
     no object with a role.
     """
+    if is_ready(messages, profile, with_tools=with_tools):
+        return list(messages)
     for number, message in enumerate(messages):
         if not has_role(message):
             raise ValueError(f"message {number} is no object with a role")
-    if is_ready(messages, profile, with_tools=with_tools):
-        return list(messages)
     copies = paired(messages, profile)
     if profile.tool_turns_need_tools and not with_tools:
         copies = told_as_text(copies)

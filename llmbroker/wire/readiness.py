@@ -20,9 +20,9 @@ def is_ready(messages: Sequence[Message], profile: Profile, *, with_tools: bool)
     """Whether the repair has nothing to do. False is a safe answer."""
     waiting: list[str] = []  # ids of calls whose results come next, the last first
     seen: set[str] = set()
-    before = ""
+    before: object = None
     for position, message in enumerate(messages):
-        role = message["role"]
+        role = message.get("role") if isinstance(message, dict) else None
         if role == "tool":
             if not waiting or not _is_plain_result(message, waiting.pop()):
                 return False
@@ -38,7 +38,7 @@ def is_ready(messages: Sequence[Message], profile: Profile, *, with_tools: bool)
     return not waiting and (before != "assistant" or profile.prefill == "accepted")
 
 
-def _may_follow(role: str, before: str, position: int, profile: Profile) -> bool:
+def _may_follow(role: object, before: object, position: int, profile: Profile) -> bool:
     if role == "user":
         return before != "tool" or not profile.assistant_after_tools
     if role == "assistant":

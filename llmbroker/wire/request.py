@@ -85,8 +85,9 @@ def build_request(
 
 def check_messages(messages: Sequence[Message]) -> None:
     """Refuse what is no conversation."""
-    if not messages or not all(has_role(message) for message in messages):
-        raise ValueError("messages is a list of at least one {'role': …, 'content': …}")
+    for message in messages or (None,):
+        if not has_role(message):
+            raise ValueError("messages is a list of at least one {'role': …, 'content': …}")
 
 
 def check_tool_choice(
@@ -101,6 +102,8 @@ def check_tool_choice(
 def _params(
     config: LLMConfig, profile: Profile, params: Mapping[str, object], *, with_tools: bool
 ) -> dict[str, object]:
+    if not params and not config.tool_params:
+        return {}
     check_params(params)
     sent = {name: value for name, value in params.items() if value is not None}
     if with_tools:

@@ -33,8 +33,8 @@ def read_usage(raw: object) -> Usage | None:
         prompt_tokens=_count(fields, *_PROMPT),
         completion_tokens=_count(fields, *_COMPLETION),
         total_tokens=_count(fields, "total_tokens"),
-        cached_tokens=_count({**fields, **prompt_details}, *_CACHED),
-        reasoning_tokens=_count({**fields, **details}, "reasoning_tokens"),
+        cached_tokens=_count(_joined(fields, prompt_details), *_CACHED),
+        reasoning_tokens=_count(_joined(fields, details), "reasoning_tokens"),
     )
     return None if usage == _UNKNOWN else usage
 
@@ -48,6 +48,10 @@ def _first_mapping(fields: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
         if isinstance(value, dict):
             return value
     return {}
+
+
+def _joined(fields: Mapping[str, Any], details: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**fields, **details} if details else fields
 
 
 def _count(fields: Mapping[str, Any], *names: str) -> int | None:

@@ -3,6 +3,7 @@
 from tenants.models.audit import AuditEntry
 from tenants.models.encryption import DataKey, EncryptionKey
 from tenants.models.endpoints import Endpoint
+from tenants.models.idempotency import IdempotentRequest
 from tenants.models.keys import ProviderKey
 from tenants.models.limits import Limit, Reservation, Spending
 from tenants.models.people import Membership, Scope, Tenant
@@ -14,6 +15,7 @@ __all__ = [
     "DataKey",
     "EncryptionKey",
     "Endpoint",
+    "IdempotentRequest",
     "Limit",
     "Membership",
     "ProviderKey",

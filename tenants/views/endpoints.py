@@ -10,6 +10,7 @@ from rest_framework.views import APIView
 
 from tenants.access import SHARED, visible_endpoint, writable_endpoint, writable_scope
 from tenants.caller import caller_of
+from tenants.idempotency import idempotent
 from tenants.models import Endpoint
 from tenants.pagination import page_of
 from tenants.permissions import ANY, KEYS_WRITE
@@ -34,6 +35,7 @@ class EndpointList(APIView):
         return Response(page_of(endpoints_for(caller_of(request).scope), request, represent))
 
     @extend_schema(request=NewEndpointInput, responses={201: EndpointOutput})
+    @idempotent
     def post(self, request: Request) -> Response:
         """Add an endpoint for the caller's scope, or (admins) for the whole tenant."""
         caller = caller_of(request)

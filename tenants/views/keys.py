@@ -10,6 +10,7 @@ from rest_framework.views import APIView
 
 from tenants.access import visible_key, writable_key, writable_scope
 from tenants.caller import caller_of
+from tenants.idempotency import idempotent
 from tenants.models import ProviderKey
 from tenants.pagination import page_of
 from tenants.permissions import KEYS_WRITE
@@ -36,6 +37,7 @@ class KeyList(APIView):
         return Response(page_of(keys_of(caller_of(request)), request, represent))
 
     @extend_schema(request=KeyInput, responses={201: KeyOutput})
+    @idempotent
     def post(self, request: Request) -> Response:
         """Store a key. Its value is never shown again."""
         caller = caller_of(request)

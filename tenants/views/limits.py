@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 
 from tenants.access import deletable_limit, limited_scope, limited_token
 from tenants.caller import Caller, caller_of
+from tenants.idempotency import idempotent
 from tenants.limits.rules import limits_of
 from tenants.limits.standing import standings
 from tenants.models import Limit
@@ -34,6 +35,7 @@ class LimitList(APIView):
         return Response({"object": "list", "data": found, "has_more": False, "next_after": None})
 
     @extend_schema(request=LimitInput, responses={201: LimitOutput})
+    @idempotent
     def post(self, request: Request) -> Response:
         """Set a limit of the tenant, of a scope or of a token; one that is there changes."""
         caller = caller_of(request)

@@ -11,6 +11,7 @@ from rest_framework.views import APIView
 
 from tenants.access import check_grant, revocable_token, writable_scope
 from tenants.caller import caller_of
+from tenants.idempotency import idempotent
 from tenants.pagination import page_of
 from tenants.permissions import KEYS_WRITE
 from tenants.selectors import tokens_of
@@ -30,6 +31,7 @@ class TokenList(APIView):
         return Response(page_of(tokens, request, lambda token: dict(TokenOutput(token).data)))
 
     @extend_schema(request=TokenInput, responses={201: NewTokenOutput})
+    @idempotent
     def post(self, request: Request) -> Response:
         """Make a token. Its text is in this answer and nowhere else."""
         caller = caller_of(request)

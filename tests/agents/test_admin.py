@@ -100,6 +100,7 @@ def test_runs_are_neither_added_nor_deleted_here(admin, start):
 def agent_form(acme, **values):
     return {
         "tenant": acme.id, "slug": "helper", "name": "Helper", "instructions": "Be brief.",
+        "prefer": "quality",
         "tools": ["native-today"], "max_steps": 4, "operation": "", **values,
     }  # fmt: skip
 

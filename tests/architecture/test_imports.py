@@ -34,6 +34,7 @@ ENGINE_LAYERS = [
     {"routing", "quality"},
     {"exchange"},
     {"transport"},
+    {"http1"},
     {"wire"},
     {"ports", "memory", "environment", "catalog"},
 ]

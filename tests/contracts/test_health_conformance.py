@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import pytest
 
 from broker_project.shared_health import SharedHealth
-from llmbroker.routing.health import MAX_ASKED, MAX_COOLDOWN, Health, MemoryHealth
+from llmbroker.routing.health import FORGET_AFTER, MAX_ASKED, MAX_COOLDOWN, Health, MemoryHealth
 from tests.llmbroker.conftest import Clock
 
 Open = Callable[..., AbstractAsyncContextManager[Health]]
@@ -260,3 +260,20 @@ def test_without_redis_a_process_goes_on_alone_and_says_so_once(
     with caplog.at_level(logging.WARNING):
         run(program())
     assert caplog.text.count("cooldowns are not shared") == 1
+
+
+def test_what_is_long_over_is_forgotten_also_where_nobody_asks_for_it(clock: Clock) -> None:
+    health = MemoryHealth(clock, jitter=lambda: 0.0)
+
+    async def program() -> None:
+        await health.cool("old", seconds=5, asked=None)
+        assert await health.claim_probe("unknown", lease=30)
+        clock.now += 5 + FORGET_AFTER + 1
+        assert await health.cooldowns(["old"]) == {}
+        await health.cool("old", seconds=5, asked=None)
+        assert (await health.cooldowns(["old"]))["old"].streak == 1
+        clock.now += 5 + FORGET_AFTER + 1
+        await health.cooldowns(["other"])
+        assert (health._known, health._claimed) == ({}, {})
+
+    run(program())

@@ -163,7 +163,16 @@ def test_requests_run_as_the_applications_role(api, charlie, monkeypatch):
 def test_a_member_gets_nothing_of_a_colleagues_personal_scope(api, acmes, bob, walls):
     personal = {
         str(acmes.ids[name][0])
-        for name in ("key_id", "token_id", "call_id", "run_id", "step_id", "event_id")
+        for name in (
+            "key_id",
+            "token_id",
+            "call_id",
+            "run_id",
+            "step_id",
+            "event_id",
+            "thread_id",
+            "schedule_id",
+        )
     }
     for path, _ in API:
         for url in concrete(path, acmes):
@@ -200,7 +209,13 @@ def test_tenant_staff_see_their_tenant_only(staff, acmes, globexes, model, walls
         for page in ("change", "delete", "history"):
             for answer in (staff.get(f"{base}{pk}/{page}/"), staff.post(f"{base}{pk}/{page}/", {})):
                 assert answer.status_code in (302, 403, 404), (page, answer.status_code)
-        for action in ("delete_selected", "revoke", "cancel_chosen", "disable_chosen"):
+        for action in (
+            "delete_selected",
+            "revoke",
+            "cancel_chosen",
+            "disable_chosen",
+            "replay_chosen",
+        ):
             staff.post(base, {"action": action, "_selected_action": [pk], "post": "yes"})
     assert of_acme(snapshot(), acmes) == before
 

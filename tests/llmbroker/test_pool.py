@@ -10,7 +10,7 @@ import pytest
 from llmbroker import DictSecrets, LLMConfig
 from llmbroker.errors import KeyUnavailableError, NoLLMAvailableError
 from llmbroker.models import ApiKey
-from llmbroker.routing.pool import Pool
+from llmbroker.routing.pool import KEPT_FOR, Pool
 
 
 class Models:
@@ -96,3 +96,36 @@ def test_scopes_do_not_share_a_lineup() -> None:
     assert usable(pool, "a") == [("small", "own")]
     assert usable(pool, "b") == [("small", "common")]
     assert usable(pool, "a") == [("small", "own")]
+
+
+def test_keys_are_kept_for_a_minute_and_no_longer_whoever_calls() -> None:
+    now = [1000.0]
+    pool = Pool(Models("small"), Keys("first"), clock=lambda: now[0])
+    usable(pool, "a")
+    now[0] += KEPT_FOR - 1
+    usable(pool, "b")
+    assert set(pool._kept) == {"a", "b"}
+    now[0] += 1
+    usable(pool, "c")
+    assert set(pool._kept) == {"b", "c"}
+
+
+def test_keys_are_forgotten_where_nobody_calls_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llmbroker.routing.pool.KEPT_FOR", 0.01)
+    pool = Pool(Models("small"), Keys("first"))
+
+    async def program() -> None:
+        await pool.usable("a")
+        assert pool._kept
+        await asyncio.sleep(0.05)
+
+    asyncio.run(program())
+    assert not pool._kept
+
+
+@pytest.mark.parametrize(
+    "address", ["", "api.test/v1", "ftp://api.test", "http://[::1/v1", "https://api.test:port/v1"]
+)
+def test_a_model_at_no_address_is_refused_where_it_is_declared(address: str) -> None:
+    with pytest.raises(ValueError, match="bad: base_url"):
+        LLMConfig(name="bad", base_url=address, model="m", api_key_ref="KEY")

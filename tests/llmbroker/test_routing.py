@@ -391,6 +391,32 @@ def test_a_parameter_that_a_model_refuses_is_corrected_once_and_remembered(
     assert broker.snapshot()["alpha"].usable
 
 
+def test_a_call_that_a_model_could_not_write_cools_nothing_and_is_asked_for_again_once(
+    server: ModelServer, other_server: ModelServer, make_broker: MakeBroker
+) -> None:
+    refusal = Reply(400, b'{"error":{"message":"See failed_generation","code":"tool_use_failed"}}')
+    server.script(refusal, refusal)
+    other_server.script(say("from the other"))
+    broker = make_broker(model(server, "alpha", weight=0.9), model(other_server, "beta"))
+
+    assert broker.ask("hello").text == "from the other"
+
+    assert [row.error_class for row in broker.calls()][1:] == ["malformed_output"] * 2
+    assert broker.snapshot()["alpha"].usable
+
+
+def test_a_provider_s_own_word_on_another_try_is_heeded(
+    server: ModelServer, make_broker: MakeBroker
+) -> None:
+    server.script(fail(400, "a moment", x_should_retry="true"), say("ok"))
+    assert make_broker(model(server)).ask("hello").text == "ok"
+
+    server.script(fail(429, "never", x_should_retry="false", Retry_After="0"), say("ok"))
+    with pytest.raises(llmbroker.NoLLMAvailableError) as caught:
+        make_broker(model(server)).ask("hello")
+    assert caught.value.reason == "excluded"
+
+
 def test_an_attempt_is_journaled_before_its_request_leaves(
     server: ModelServer, make_broker: MakeBroker
 ) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,10 @@ from llmbroker.routing.call import MAX_ATTEMPTS, PATIENCE
 from llmbroker.routing.health import MAX_COOLDOWN
 from llmbroker.routing.router import PROBE_LEASE, RETURNS_PER_SECOND
 from llmbroker.routing.trust import TRUST_FOR
-from llmbroker.routing.verdict import as_markdown
+from llmbroker.routing.verdict_table import as_markdown
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "routing.md").read_text("utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "routing.md").read_text("utf-8")
 TEXT = re.sub(r"\s+", " ", PAGE)
 LIMITS = llmbroker.Timeouts()
 
@@ -51,3 +54,9 @@ def test_its_numbers_are_the_program_s(sentence: str) -> None:
 @pytest.mark.parametrize("status", CallStatus)
 def test_every_status_is_explained(status: CallStatus) -> None:
     assert f"`{status.value}`" in PAGE
+
+
+def test_the_table_prints_itself_without_a_warning() -> None:
+    command = [sys.executable, "-W", "error", "-m", "llmbroker.routing.verdict_table"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert (done.stdout, done.stderr) == (f"{as_markdown()}\n", "")

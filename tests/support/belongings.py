@@ -11,17 +11,24 @@ from django.utils import timezone
 
 from agents.models import (
     Agent,
+    AgentVersion,
     Event,
     HttpTool,
     McpServer,
     PromptFunction,
     PromptVersion,
     Run,
+    RunRetention,
+    Schedule,
     Step,
+    Thread,
+    ThreadMessage,
+    WebhookDelivery,
+    WebhookEndpoint,
 )
 from journal.models import Call, DailyFigures, Payload, Rating, RetentionPolicy, StaleDay
 from tenants.encryption import Secret
-from tenants.models import AuditEntry, Limit, Reservation, Spending
+from tenants.models import AuditEntry, IdempotentRequest, Limit, Reservation, Spending
 from tenants.services.endpoints import add_endpoint
 from tenants.services.keys import add_key
 from tenants.services.tokens import create_token
@@ -79,6 +86,18 @@ def belongings_of(person):
     stale = StaleDay.objects.create(**days)
     figures = DailyFigures.objects.create(**days, cells=[])
     agent = Agent.objects.create(tenant=tenant, slug="theirs", name="theirs")
+    agent_version = AgentVersion.objects.create(
+        agent=agent, number=1, max_steps=8, prefer="quality"
+    )
+    thread = Thread.objects.create(tenant=tenant, scope=scope)
+    message = ThreadMessage.objects.create(thread=thread, number=1, message={"role": "user"})
+    schedule = Schedule.objects.create(
+        tenant=tenant, scope=scope, name="s", cron="0 0 1 1 *", request={}, enabled=False
+    )
+    repeated = IdempotentRequest.objects.create(
+        tenant=tenant, scope=scope, key="k", expires_at=timezone.now() + timedelta(hours=1)
+    )
+    kept = RunRetention.objects.create(tenant=tenant, days=90)
     prompt = PromptFunction.objects.create(tenant=tenant, slug=f"prompt-{tenant.pk.hex[-8:]}")
     version = PromptVersion.objects.create(prompt=prompt, number=1, template="hi")
     tool = HttpTool.objects.create(
@@ -90,6 +109,10 @@ def belongings_of(person):
     run = Run.objects.create(tenant=tenant, scope=scope, agent=agent, messages=[], trace_id="t")
     step = Step.objects.create(run=run, number=1, kind="model_call", status="queued")
     event = Event.objects.create(run=run, sequence_number=1, type="run.queued")
+    webhook = WebhookEndpoint.objects.create(tenant=tenant, url="https://hooks.example.test/")
+    delivery = WebhookDelivery.objects.create(
+        tenant=tenant, endpoint=webhook, event=event, next_attempt_at=timezone.now()
+    )
     limit = Limit.objects.create(tenant=tenant, kind="usd_per_day", value=5)
     spending = Spending.objects.create(tenant=tenant, limit=limit, period=timezone.now().date())
     reservation = Reservation.objects.create(
@@ -116,6 +139,12 @@ def belongings_of(person):
             "figures_id": [figures.pk],
             "rating_id": [rating.pk],
             "agent_id": [agent.pk],
+            "agent_version_id": [agent_version.pk],
+            "thread_id": [thread.pk],
+            "message_id": [message.pk],
+            "schedule_id": [schedule.pk],
+            "run_retention_id": [kept.pk],
+            "idempotent_request_id": [repeated.pk],
             "prompt_id": [prompt.pk],
             "version_id": [version.pk],
             "limit_id": [limit.pk],
@@ -129,6 +158,8 @@ def belongings_of(person):
             "run_id": [run.pk],
             "step_id": [step.pk],
             "event_id": [event.pk],
+            "webhook_id": [webhook.pk],
+            "delivery_id": [delivery.pk],
         },
     )
 

@@ -38,7 +38,8 @@ class ToolRequest:
         digest = hmac.new(key, signed + self.body, hashlib.sha256).digest()
         fresh = abs(time.time() - int(self.headers["webhook-timestamp"])) < 300
         expected = "v1," + base64.b64encode(digest).decode()
-        return fresh and hmac.compare_digest(expected, self.headers["webhook-signature"])
+        signatures = self.headers["webhook-signature"].split(" ")
+        return fresh and any(hmac.compare_digest(expected, each) for each in signatures)
 
 
 class ToolServer:

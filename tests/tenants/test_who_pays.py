@@ -249,6 +249,25 @@ def test_a_tenants_endpoints_join_the_common_pool_under_names_of_the_tenant(alic
     assert [each.name for each in asyncio.run(DjangoRegistry(COMMON).load())] == ["common", "big"]
 
 
+def test_an_endpoint_whose_row_makes_no_sense_is_left_out_and_said_once(alice, caplog):
+    for name in ("good", "bad"):
+        add_endpoint(tenant=alice.tenant, scope=None, values={"name": name, **URL})
+    bad = Endpoint.objects.filter(name="bad")
+    registry = DjangoRegistry([])
+
+    def found():
+        return [each.alias for each in asyncio.run(registry.load_for(str(alice.scope.pk)))]
+
+    bad.update(base_url="https://[::1/v1")
+    assert [found(), found()] == [["good"], ["good"]]
+    bad.update(base_url="https://api.example.test/v1")
+    assert found() == ["good", "bad"]
+    bad.update(base_url="https://[::1/v1")
+    assert found() == ["good"]
+    told = [each.getMessage() for each in caplog.records if "is left out" in each.getMessage()]
+    assert len(told) == 2
+
+
 def test_an_endpoint_hides_the_common_model_of_its_name(alice, charlie):
     add_endpoint(tenant=alice.tenant, scope=None, values={"name": "opus", **URL})
     assert set(models(alice.scope)) == {"common", "acme/opus"}
