@@ -8,7 +8,8 @@ import sys
 
 import llmbroker
 from llmbroker import errors
-from llmbroker.routing.verdict import VERDICTS, as_markdown
+from llmbroker.routing.verdict import VERDICTS
+from llmbroker.routing.verdict_table import as_markdown
 from llmbroker.wire.failure import Failure, FailureKind
 
 
