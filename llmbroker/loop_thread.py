@@ -7,7 +7,8 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from concurrent.futures import CancelledError
+from typing import Any, Generic, TypeVar
 
 Result = TypeVar("Result")
 Closing = Callable[[], Coroutine[Any, Any, None]]
@@ -35,16 +36,45 @@ class LoopThread:
         if self._served.is_current():
             work.close()
             raise RuntimeError("a Broker was called on its own event loop: use AsyncBroker there")
-        future = asyncio.run_coroutine_threadsafe(work, loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
+        return _Errand(work, loop).result()
 
     def close(self) -> None:
         """Run ``closing`` and end the thread. A later ``run`` starts a new one."""
         self._served.end(self._closing)
+
+
+class _Errand(Generic[Result]):
+    """One coroutine, run by the loop for a thread that waits.
+
+    ``asyncio.run_coroutine_threadsafe`` does the same by way of a second future, chained to the
+    task, which for a short call costs a tenth of all.
+    """
+
+    def __init__(self, work: Coroutine[Any, Any, Result], loop: asyncio.AbstractEventLoop) -> None:
+        self._work = work
+        self._loop = loop
+        self._task: asyncio.Task[Result]
+        self._done = threading.Lock()
+        self._done.acquire()
+        loop.call_soon_threadsafe(self._start)  # in the context of this thread
+
+    def result(self) -> Result:
+        """Wait. Whoever is interrupted meanwhile takes the work back."""
+        try:
+            self._done.acquire()
+        except BaseException:
+            self._loop.call_soon_threadsafe(self._cancel)
+            raise
+        if self._task.cancelled():
+            raise CancelledError
+        return self._task.result()
+
+    def _start(self) -> None:
+        self._task = self._loop.create_task(self._work)
+        self._task.add_done_callback(lambda _: self._done.release())
+
+    def _cancel(self) -> None:
+        self._task.cancel()
 
 
 class _Served:

@@ -47,6 +47,11 @@ class Quality:
         self._own: OrderedDict[str | None, dict[_Subject, Tally]] = OrderedDict()
         self._all: defaultdict[_Subject, Tally] = defaultdict(Tally)
 
+    @property
+    def is_rated(self) -> bool:
+        """Whether there is any rating at all; without one the curated weights decide alone."""
+        return bool(self._all)
+
     def observe(self, scope: str | None, rated: Rated) -> None:
         """Take one more rating into account."""
         tallies = self._scope(scope)

@@ -30,7 +30,7 @@ class Timeouts:
     answer: float = 600.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Answer:
     """A whole HTTP answer."""
 

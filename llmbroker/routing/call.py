@@ -27,7 +27,7 @@ MAX_ATTEMPTS = 8
 """Requests that one call may cost in all, however many models the pool has."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: that triples what making one costs, and one is made per call
 class Ask:
     """What the caller wants, the same for every attempt.
 

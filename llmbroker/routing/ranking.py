@@ -27,7 +27,8 @@ class Ranking:
         """``candidates``, best first."""
         if len(candidates) == 1:
             return candidates
-        if self._quality is None and not ask.wait and ask.prefer == "quality":
+        unrated = self._quality is None or not self._quality.is_rated
+        if unrated and not ask.wait and ask.prefer == "quality":
             return sorted(candidates, key=lambda candidate: -candidate.config.weight)
         return sorted(candidates, key=lambda candidate: self._badness(candidate.config, ask))
 

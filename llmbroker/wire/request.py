@@ -27,7 +27,7 @@ class UnsendableKeyError(ValueError):
     and a plain ValueError."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(slots=True, repr=False)
 class Request:
     """An HTTP POST, ready to be sent."""
 
