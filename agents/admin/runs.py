@@ -1,19 +1,26 @@
-"""Runs of all tenants: to read, and to cancel."""
+"""Runs of all tenants: to read, to cancel, and to do again from one of their steps."""
 
 import contextlib
 from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
+from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.html import format_html
 
 from agents.models import Run
+from agents.run_calls import calls_of
 from agents.services.cancelling import cancel_run
+from agents.services.retrying import retry_run
 from tenants.admin.base import KeptAdmin
 
 _CANCEL_BUTTON = "agents_run_cancel"
+_RETRY_BUTTON = "retry_from"
+MOST_EVENTS = 1000
 
 
 @admin.register(Run)
@@ -21,7 +28,7 @@ class RunAdmin(KeptAdmin):
     """A run's page shows what was asked, where it stands, and its steps as a timeline."""
 
     list_display = ("id", "status", "tenant", "scope", "agent", "operation", "created_at")
-    list_filter = ("status",)
+    list_filter = ("status", "incomplete_reason", "created_at")
     list_select_related = ("tenant", "scope", "agent")
     show_facets = admin.ShowFacets.NEVER
     list_per_page = 50
@@ -34,7 +41,16 @@ class RunAdmin(KeptAdmin):
     fieldsets = (
         (None, {"fields": ("status", "incomplete_reason", "last_error", "output_text")}),
         ("What it did", {"fields": ("timeline", "usage")}),
-        ("What was asked", {"fields": ("messages", "agent", "tools", "max_steps", "metadata")}),
+        ("What it cost, and who paid", {"fields": ("costs",)}),
+        (
+            "What was asked",
+            {
+                "fields": (
+                    *("messages", "agent", "agent_version", "thread", "schedule", "tools"),
+                    *("max_steps", "prefer", "output_schema", "metadata"),
+                )
+            },
+        ),
         ("Whose it is", {"fields": ("tenant", "scope", "created_by", "operation", "trace_id")}),
         (
             "Times",
@@ -91,6 +107,17 @@ class RunAdmin(KeptAdmin):
         """Do what the button says. The object is not saved: it is as old as the page."""
         if _CANCEL_BUTTON in request.POST:
             self.cancel(request, obj)
+        elif _RETRY_BUTTON in request.POST:
+            self.retry(request, obj, request.POST[_RETRY_BUTTON])
+
+    def retry(self, request: HttpRequest, run: Run, step: str) -> None:
+        """The buttons beside a run's model calls."""
+        if not step.isdecimal():
+            return
+        by = request.user if isinstance(request.user, User) else None
+        new = retry_run(run=run, from_step=int(step[:9]), by=by)
+        url = reverse("admin:agents_run_change", args=[new.pk])
+        self.message_user(request, format_html('Goes on as <a href="{}">{}</a>.', url, new))
 
     @admin.action(description="Cancel this run")
     def cancel(self, request: HttpRequest, run: Run) -> None:
@@ -107,4 +134,21 @@ class RunAdmin(KeptAdmin):
     @admin.display(description="steps")
     def timeline(self, run: Run) -> str:
         """The run's steps, in order."""
-        return render_to_string("admin/agents/timeline.html", {"steps": run.steps.all()})
+        context = {
+            "steps": run.steps.all(),
+            "events": run.events.all()[:MOST_EVENTS],
+            "retry_button": _RETRY_BUTTON if run.is_over else None,
+        }
+        return render_to_string("admin/agents/timeline.html", context)
+
+    @admin.display(description="calls")
+    def costs(self, run: Run) -> str:
+        """The run's attempts at models, as the journal has them."""
+        calls = calls_of(run)
+        known = [call.cost_micros for call in calls if call.cost_micros is not None]
+        context = {
+            "calls": calls,
+            "dollars": sum(known) / 1_000_000 if known else None,
+            "unknown": len(calls) - len(known),
+        }
+        return render_to_string("admin/agents/costs.html", context)

@@ -3,11 +3,13 @@
 import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
+from django.utils import timezone
 
 from agents.models import Agent, HttpTool, McpServer, Run
 from agents.sealing import seal
 from agents.services.prompts import PromptText, create_prompt
 from agents.tool_sources.catalog import tools_of
+from journal.models import Call
 from tenants.encryption import Secret
 from tests.agents.helpers import a_tool
 from tests.support.model_server import ask, say
@@ -80,6 +82,46 @@ def test_chosen_runs_are_cancelled_from_the_list(admin, start):
         {"action": "cancel_chosen", "_selected_action": [run.id for run in runs]},
     )
     assert set(Run.objects.values_list("status", flat=True)) == {"cancelled"}
+
+
+def test_a_runs_page_shows_what_its_calls_cost_and_who_paid(admin, finished):
+    assert "holds no call of this run" in page(admin, finished)
+    place = {"tenant_id": finished.tenant_id, "scope_id": finished.scope_id}
+    for step, cost in ((1, 1500), (3, None)):
+        Call.objects.create(
+            **place,
+            run=str(finished.id),
+            step=step,
+            ts=timezone.now(),
+            llm_name="tested",
+            status="ok",
+            cost_micros=cost,
+            key_source="shared",
+        )
+    html = page(admin, finished)
+    assert "$0.001500, and 1 of unknown cost" in html
+    assert html.count("<td>shared</td>") == 2
+
+
+def test_a_run_goes_on_as_another_one_from_a_chosen_model_call(admin, finished, model, advance):
+    url = reverse("admin:agents_run_change", args=[finished.id])
+    assert page(admin, finished).count("Retry from here") == 2
+    answer = admin.post(url, {"retry_from": "3"}, follow=True)
+    assert "Goes on as" in answer.content.decode()
+    new = Run.objects.exclude(id=finished.id).get()
+    assert (new.status, new.metadata) == ("queued", {"retry_of": str(finished.id)})
+    model.script(say("Another answer"))
+    after = advance(new)
+    assert (after.status, after.output_text) == ("completed", "Another answer")
+    assert [step.kind for step in after.steps.all()] == ["model_call", "tool_call", "model_call"]
+    assert model.requests[-1].messages[-1]["role"] == "tool"
+
+
+def test_a_run_is_retried_from_its_model_calls_only_and_when_it_is_over(admin, finished, start):
+    going = start()
+    for run, step in ((finished, "2"), (finished, "9"), (going, "1")):
+        admin.post(reverse("admin:agents_run_change", args=[run.id]), {"retry_from": step})
+    assert Run.objects.count() == 2
 
 
 @pytest.mark.parametrize("of", ["id", "scope_id", "tenant_id", "trace_id"])

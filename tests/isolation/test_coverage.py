@@ -43,6 +43,9 @@ COMMANDS = {
     "rotate_encryption_keys": [],
 }
 
+# Commands that need more than a database, and where they are run outside of all scopes.
+COMMANDS_ELSEWHERE = {"run_agent": "tests/agents/test_run_agent.py"}
+
 
 @pytest.mark.parametrize("model", tenant_models(), ids=lambda model: model._meta.label)
 def test_every_model_of_a_tenant_stands_behind_both_walls(model):
@@ -108,7 +111,7 @@ def test_every_task_says_how_it_comes_by_its_reach():
 
 def test_every_command_of_ours_is_tried():
     ours = {name for name, app in get_commands().items() if app in (*OUR_APPS, "broker_project")}
-    assert ours == set(COMMANDS)
+    assert ours == set(COMMANDS) | set(COMMANDS_ELSEWHERE)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

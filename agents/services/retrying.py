@@ -1,0 +1,57 @@
+"""Doing a run again from one of its model calls: what happened before it is taken over."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from uuid_utils.compat import uuid7
+
+from agents.models import Run, Step
+from agents.selectors import active_runs
+from agents.services.doorbell import ring
+from agents.services.events import append_events, entered
+from tenants.caller import Caller
+from tenants.errors import Conflict, InvalidInput
+from tenants.services.audit import note
+from tenants.services.limits import hold_run_limits
+
+# What a new run takes over of the old one. Its thread it leaves: others may have gone on there.
+_COPIED = (
+    "tenant_id", "scope_id", "agent_id", "agent_version_id", "messages", "tools", "max_steps",
+    "operation", "prefer", "output_schema",
+)  # fmt: skip
+
+
+@transaction.atomic
+def retry_run(*, run: Run, from_step: int, by: User | None) -> Run:
+    """A new run that goes on from model call ``from_step`` of one that is over.
+
+    Results of tools before it are kept, and nothing of that happens again. Raises Conflict for
+    a run that is not over, InvalidInput for a step that is no model call.
+    """
+    if not run.is_over:
+        raise Conflict("The run is not over.", code="run_not_over")
+    steps = list(run.steps.order_by("number").filter(number__lte=from_step))
+    if not steps or steps[-1].number != from_step or steps[-1].kind != Step.Kind.MODEL_CALL:
+        raise InvalidInput("A run is retried from one of its model calls.", param="from_step")
+    kept = steps[:-1]
+    if any(step.status not in (Step.Status.COMPLETED, Step.Status.FAILED) for step in kept):
+        raise Conflict("A step before it has no result.", code="step_without_result")
+    caller = Caller(run.tenant, run.scope, by, None, frozenset())
+    hold_run_limits(caller=caller, active=partial(active_runs, run.tenant))
+    new = Run(id=uuid7(), created_by=by, **{name: getattr(run, name) for name in _COPIED})
+    new.trace_id = str(new.id)
+    new.metadata = {**run.metadata, "retry_of": str(run.id)}
+    new.save(force_insert=True)
+    Step.objects.bulk_create(_copied(step, new) for step in kept)
+    append_events(new.id, entered(Run.Status.QUEUED, retry_of=str(run.id)))
+    note("run.retried", run, tenant_id=run.tenant_id, changes={"from": from_step, "as": new.id})
+    transaction.on_commit(partial(ring, new.id))
+    return new
+
+
+def _copied(step: Step, new: Run) -> Step:
+    step.pk, step.run = uuid7(), new
+    return step
