@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
+from django.db.models.functions import Now
 from uuid_utils.compat import uuid7
 
 from agents.models.agents import DEFAULT_STEPS, MAX_STEPS, STEP_LIMITS, Agent
@@ -83,10 +83,11 @@ class Run(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 
-    # Who works on it. Leases are told by the database's clock alone.
+    # Who works on it, and from when on a worker may take it while it is queued. Leases are told
+    # by the database's clock alone.
     fence = models.PositiveBigIntegerField(default=0, editable=False)
     lease_until = models.DateTimeField(null=True, blank=True, editable=False)
-    rung_at = models.DateTimeField(default=timezone.now, editable=False)
+    due_at = models.DateTimeField(db_default=Now(), editable=False)
 
     wall = Wall(scope="scope_id", lookup=("'run:' || {row}.id = {lookup}",))
     objects = ScopedManager["Run"]()
@@ -95,11 +96,15 @@ class Run(models.Model):
     class Meta:
         indexes = (
             models.Index(fields=["scope", "id"], name="run_of_scope"),
-            # What the reaper looks through: the few that have not ended.
+            # What workers look through: each tenant's queue, and the few that are worked on. A
+            # heartbeat changes no column of either.
             models.Index(
-                fields=["rung_at"],
-                condition=Q(status__in=["queued", "in_progress", "cancelling"]),
-                name="run_not_ended",
+                fields=["tenant", "due_at"], condition=Q(status="queued"), name="run_queue"
+            ),
+            models.Index(
+                fields=["tenant", "scope"],
+                condition=Q(status__in=["in_progress", "cancelling"]),
+                name="run_at_work",
             ),
         )
         constraints = (

@@ -7,10 +7,8 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from agents.models import Run
+from agents.models import Run, Step
 from agents.services.events import append_events, entered
-from agents.services.outcomes import CANCELLED
-from agents.services.recording import close_open_steps
 
 
 @transaction.atomic
@@ -26,9 +24,15 @@ def cancel_run(*, run_id: UUID) -> Run:
     if run.status in Run.WAITING:
         run.status = Run.Status.CANCELLED
         run.ended_at = run.cancel_requested_at
-        close_open_steps(run.id, CANCELLED)
+        _close_open_steps(run)
     else:
         run.status = Run.Status.CANCELLING
     run.save(update_fields=["status", "cancel_requested_at", "ended_at"])
     append_events(run.id, entered(run.status))
     return run
+
+
+def _close_open_steps(run: Run) -> None:
+    Step.objects.filter(run_id=run.pk, status__in=Step.OPEN).update(
+        status=Step.Status.CANCELLED, ended_at=run.ended_at
+    )

@@ -108,7 +108,7 @@ def _store(run: Run, caller: Caller) -> None:
     hold_run_limits(caller=caller, active=partial(active_runs, caller.tenant))
     run.save(force_insert=True)
     append_events(run.id, entered(Run.Status.QUEUED))
-    transaction.on_commit(partial(ring, run.id))
+    transaction.on_commit(ring)
 
 
 def _replayed(earlier: Run, request: RunRequest) -> CreatedRun:

@@ -12,25 +12,47 @@ error              {code, message}
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Max
+import orjson
+from django.db import connection
+from uuid_utils.compat import uuid7
 
-from agents.models import Event, Run, Step
+from agents.models import Run, Step
 from agents.services.outcomes import Outcome
 
 Happening = tuple[str, dict[str, Any]]
 """An event's type and data."""
 
 
+_APPEND = """
+INSERT INTO agents_event (id, run_id, type, data, created_at, sequence_number)
+SELECT given.id, given.run_id, given.type, given.data, now(),
+       coalesce(last.number, 0) + row_number() OVER (PARTITION BY given.run_id ORDER BY given.place)
+FROM jsonb_to_recordset(%s) AS given(id uuid, run_id uuid, place int, type text, data jsonb)
+CROSS JOIN LATERAL (
+    SELECT max(sequence_number) AS number FROM agents_event WHERE run_id = given.run_id
+) AS last
+"""
+
+
 def append_events(run_id: UUID, *happenings: Happening) -> None:
     """Add to the log of a run whose row the caller's transaction has locked."""
-    last = Event.objects.filter(run_id=run_id).aggregate(last=Max("sequence_number"))["last"]
-    Event.objects.bulk_create(
-        Event(run_id=run_id, sequence_number=number, type=kind, data=data)
-        for number, (kind, data) in enumerate(happenings, start=(last or 0) + 1)
-    )
+    append_to_logs([(run_id, happening) for happening in happenings])
+
+
+def append_to_logs(news: Sequence[tuple[UUID, Happening]]) -> None:
+    """Add to the logs of many runs, whose rows the caller's transaction has locked."""
+    if not news:
+        return
+    rows = [
+        {"id": uuid7(), "run_id": run_id, "place": place, "type": kind, "data": data}
+        for place, (run_id, (kind, data)) in enumerate(news)
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(_APPEND, [orjson.dumps(rows).decode()])
 
 
 def began(step: Step) -> Happening:

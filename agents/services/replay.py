@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from agents.models import Run, Step
 from agents.tool_registry import ToolRegistry
-from llmbroker import Reply, ToolCall, ToolLoop, ToolStatus, Usage
+from llmbroker import ToolCall, ToolLoop, ToolStatus, Usage
 from llmbroker.models import Message
+from llmbroker.reply import RoutedReply
 from llmbroker.text import clip, storable, storable_json
 
 
@@ -33,7 +33,7 @@ class RecordedReply:
         return self.message.get("tool_calls") or None
 
     @classmethod
-    def of_reply(cls, reply: Reply) -> RecordedReply:
+    def of_reply(cls, reply: RoutedReply) -> RecordedReply:
         """A fresh reply, made storable before anything else is done with it."""
         message = cast("Message", storable_json(reply.message))
         reason = reply.finish_reason and clip(storable(reply.finish_reason), 50)
@@ -56,20 +56,26 @@ class RecordedReply:
 
 @dataclass(slots=True)
 class Position:
-    """Where a run stands: its loop, the steps that are reserved or waiting, and the next number."""
+    """Where a run stands: its loop, the steps that have not ended, and the next number."""
 
     run: Run
     loop: ToolLoop
-    open: deque[Step]
+    open: list[Step]
     next_number: int = 1
 
-    def next_step(self) -> Step:
-        """The step that comes now: one that is open, else a new call of the model."""
-        if self.open:
-            return self.open.popleft()
-        step = Step(run=self.run, number=self.next_number, kind=Step.Kind.MODEL_CALL)
-        self.next_number += 1
-        return step
+    def due(self) -> list[Step]:
+        """The steps that come now: those that are open, else a new call of the model."""
+        if not self.open:
+            self.open.append(
+                Step(run_id=self.run.id, number=self.next_number, kind=Step.Kind.MODEL_CALL)
+            )
+            self.next_number += 1
+        return list(self.open)
+
+    @property
+    def unfinished(self) -> list[Step]:
+        """The open steps that anybody but this worker knows of."""
+        return [step for step in self.open if step.status]
 
     def call_of(self, step: Step) -> ToolCall:
         """What the model asked for in a tool step that is open."""
@@ -81,7 +87,7 @@ def position_of(run: Run, steps: Iterable[Step], tools: ToolRegistry) -> Positio
     loop = ToolLoop(
         run.messages, tools=tools.toolbox.schemas, max_steps=run.max_steps, run_id=str(run.id)
     )
-    position = Position(run, loop, deque())
+    position = Position(run, loop, [])
     for step in steps:
         position.next_number = step.number + 1
         if step.status in Step.OPEN:
