@@ -1,5 +1,6 @@
 """The Celery application. The queue is a doorbell: PostgreSQL holds the truth."""
 
+import gc
 import os
 from typing import Any
 
@@ -26,6 +27,11 @@ def take_runs(**_: Any) -> None:
     """Runs are worked on beside Celery's pool, which only hears the bell."""
     from agents.tasks import run_worker  # noqa: PLC0415 - needs Django
 
+    # What is loaded by now stays: the collector need not look through it over and over, and a
+    # thousand runs make more objects at once than its usual threshold is meant for.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 10, 20)
     run_worker().start()
 
 

@@ -17,7 +17,7 @@ from llmbroker.models import LLMConfig, Usage
 from llmbroker.outgoing import Admission, Outgoing, Spent
 from llmbroker.prices import cost_of
 from tenants.context import Reach, current, scope_active
-from tenants.database import in_thread
+from tenants.database import in_thread, in_thread_shared
 from tenants.limits.key_uses import KeyUses
 from tenants.limits.rates import Rates, Refusal, Rule
 from tenants.limits.rules import limits_of, rule_of, seconds_to_next
@@ -107,13 +107,13 @@ class LimitGate:
         token_id = where.token_id if isinstance(where, Reach) else None
         place = self._places.get(scope)
         if place is None:  # a scope never changes its tenant
-            place = self._places[scope] = await in_thread(_place_of, scope)
+            place = self._places[scope] = await in_thread_shared(_place_of, scope)
         reach = Reach(place.tenant_id, place.scope_id, token_id)
         known = self._known.get((scope, token_id))
         if known is None or known[0] < time.monotonic():
             if len(self._known) > REMEMBERED:
                 self._known.clear()
-            known = (time.monotonic() + KNOWN_FOR, await in_thread(_read, reach))
+            known = (time.monotonic() + KNOWN_FOR, await in_thread_shared(_read, reach))
             self._known[scope, token_id] = known
         return reach, known[1]
 
