@@ -9,6 +9,7 @@ from functools import partial
 from celery import shared_task
 from django.conf import settings
 
+from agents.services.closing import expire_runs
 from agents.services.doorbell import ADVANCE_RUNS
 from agents.services.mcp_servers import fresh_tools_of_run
 from agents.services.reaping import reap_runs
@@ -38,6 +39,8 @@ def advance_runs() -> None:
 
 @shared_task(name="agents.reap_runs", ignore_result=True)
 def reap() -> None:
-    """Ring for runs that nobody works on; the beat schedule calls this every few seconds."""
+    """Ring for runs that nobody works on, and end those that have waited too long; the beat
+    schedule calls this every few seconds."""
     with all_tenants("runs without a worker", routine=True):
+        expire_runs()
         reap_runs()

@@ -12,7 +12,15 @@ from agents.views.prompts import (
     PromptVersionDetail,
     PromptVersions,
 )
-from agents.views.runs import RunCancel, RunDetail, RunEvents, RunList, RunSteps
+from agents.views.runs import (
+    RunApprovals,
+    RunCancel,
+    RunDetail,
+    RunEvents,
+    RunList,
+    RunSteps,
+    RunToolOutputs,
+)
 from agents.views.tools import ToolList
 
 urlpatterns = [
@@ -42,5 +50,9 @@ urlpatterns = [
     path("runs/<uuid:run_id>", RunDetail.as_view(), name="run"),
     path("runs/<uuid:run_id>/steps", RunSteps.as_view(), name="run-steps"),
     path("runs/<uuid:run_id>/events", RunEvents.as_view(), name="run-events"),
+    path("runs/<uuid:run_id>/approvals", RunApprovals.as_view(), name="run-approvals"),
+    path(
+        "runs/<uuid:run_id>/submit_tool_outputs", RunToolOutputs.as_view(), name="run-tool-outputs"
+    ),
     path("runs/<uuid:run_id>/cancel", RunCancel.as_view(), name="run-cancel"),
 ]

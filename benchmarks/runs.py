@@ -204,7 +204,9 @@ def measured(new: NewTenant, *, runs: int, latency: float, slots: int) -> Figure
         makespan = time.monotonic() - began
         if Run.objects.filter(tenant=new.tenant).exclude(output_text=conversation.ANSWER).exists():
             bad = Run.objects.filter(tenant=new.tenant).exclude(output_text=conversation.ANSWER)
-            raise RuntimeError(f"not ended with the answer: {bad.values('status', 'last_error', 'incomplete_reason').first()}")
+            raise RuntimeError(
+                f"not ended with the answer: {bad.values('status', 'last_error', 'incomplete_reason').first()}"
+            )
         return Figures(
             makespan,
             ideal=conversation.CALLS * latency * -(-runs // slots),

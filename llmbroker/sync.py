@@ -121,6 +121,7 @@ class Caller:
             model=reply.model,
             key_source=reply.key_source,
             message=reply.message,
+            cost_micros=reply.cost_micros,
             _rate=self._rate,
         )
 

@@ -61,6 +61,20 @@ class Run(models.Model):
     messages = models.JSONField()
     tools = ArrayField(models.CharField(max_length=64), default=list, blank=True)
     max_steps = models.PositiveSmallIntegerField(default=DEFAULT_STEPS, validators=STEP_LIMITS)
+    client_tools = models.JSONField(
+        default=list, blank=True, help_text="Tools that the client runs, as schemas."
+    )
+    max_tool_calls = models.PositiveIntegerField(null=True, blank=True)
+    max_tokens = models.PositiveIntegerField(null=True, blank=True)
+    max_cost = models.DecimalField(
+        "max cost (USD)", max_digits=12, decimal_places=6, null=True, blank=True
+    )
+    max_seconds = models.PositiveIntegerField(
+        null=True, blank=True, help_text="From its start, waiting included."
+    )
+    final_answer = models.BooleanField(
+        default=False, help_text="At max_steps or in a loop, one last answer without tools."
+    )
     operation = models.CharField(max_length=200, null=True, blank=True)
     trace_id = models.CharField("trace", max_length=200)
     metadata = models.JSONField(default=dict, blank=True)
@@ -88,6 +102,7 @@ class Run(models.Model):
     fence = models.PositiveBigIntegerField(default=0, editable=False)
     lease_until = models.DateTimeField(null=True, blank=True, editable=False)
     due_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     wall = Wall(scope="scope_id", lookup=("'run:' || {row}.id = {lookup}",))
     objects = ScopedManager["Run"]()
@@ -105,6 +120,11 @@ class Run(models.Model):
                 fields=["tenant", "scope"],
                 condition=Q(status__in=["in_progress", "cancelling"]),
                 name="run_at_work",
+            ),
+            models.Index(
+                fields=["expires_at"],
+                condition=Q(status__in=["queued", "requires_action"], expires_at__isnull=False),
+                name="run_expires",
             ),
         )
         constraints = (

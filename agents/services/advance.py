@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from enum import IntEnum
 from functools import partial
 from threading import Event
@@ -23,12 +24,13 @@ from agents.services.dispatch import Claimed
 from agents.services.failures import failure_of
 from agents.services.leases import CancelRequestedError, LeaseLostError
 from agents.services.ledger import Ledger
+from agents.services.needs import effect_of, needs_of, with_client_tools
 from agents.services.outcomes import CANCELLED, HANDED_OVER, PUT_BACK, Outcome
 from agents.services.recording import Record
 from agents.services.replay import Position, position_of
 from agents.services.tool_calls import run_tool
-from agents.tool_registry import ToolRegistry, installed_tools
-from llmbroker import Function, ToolResult
+from agents.tool_registry import ToolRegistry, chosen_of_installed, installed_tools
+from llmbroker import ToolResult
 from llmbroker.attribution import attributed
 from llmbroker.errors import (
     LimitExceededError,
@@ -37,6 +39,7 @@ from llmbroker.errors import (
     NoLLMAvailableError,
 )
 from llmbroker.reply import RoutedReply
+from llmbroker.tools.limits import Stop
 from llmbroker.tools.turn import MAX_TOOL_CONCURRENCY
 from tenants.context import Reach, scope_active
 
@@ -91,6 +94,7 @@ class RunAtWork:
         self._ledger = ledger
         self._record = Record(claimed.lease, ledger)
         self.wish = Wish.GO_ON
+        self._last_answer: Stop | None = None
         self._harmless: set[asyncio.Future[Any]] = set()
 
     def want(self, wish: Wish) -> None:
@@ -108,6 +112,7 @@ class RunAtWork:
         try:
             with scope_active(Reach(self.run.tenant_id, self.run.scope_id)):
                 tools = await self._chosen_tools()
+                tools = with_client_tools(tools, self.run)
                 position = position_of(self.run, self._steps, tools)
                 await self._leave(await self._outcome(position, tools), position)
         except LeaseLostError:
@@ -121,9 +126,8 @@ class RunAtWork:
             raise
 
     async def _chosen_tools(self) -> ToolRegistry:
-        installed = installed_tools()
-        if all(name in installed for name in self.run.tools):
-            return installed.chosen(self.run.tools)
+        if all(name in installed_tools() for name in self.run.tools):
+            return chosen_of_installed(tuple(self.run.tools))
         tools = await self._ledger.ask_aside(partial(self._tools, self.run))
         return tools.chosen(self.run.tools)
 
@@ -140,10 +144,12 @@ class RunAtWork:
             return CANCELLED
         except _InterruptedError:
             return self._left_as_wished(position)
+        except TimeoutError:
+            return Outcome(Run.Status.INCOMPLETE, incomplete_reason=Run.IncompleteReason.DEADLINE)
         except NoLLMAvailableError as error:
             if error.retry_at is None:
                 return Outcome(Run.Status.FAILED, last_error=failure_of(error))
-            _unreserve(position)
+            _unreserve(position.open)
             return Outcome(Run.Status.QUEUED, due_at=error.retry_at)
         except (LLMRequestError, LLMBrokerError) as error:
             if isinstance(error, LimitExceededError) and error.is_money:
@@ -153,24 +159,25 @@ class RunAtWork:
     async def _work(self, position: Position, tools: ToolRegistry) -> Outcome:
         loop = position.loop
         while not loop.done:
-            if loop.exhausted and loop.stop is not None:
-                return Outcome.stopped(loop.stop)
             if self.wish:
                 return self._left_as_wished(position)
-            steps = position.due()
-            obstacle = _obstacle(steps, position, tools)
+            if loop.exhausted and loop.stop is not None:
+                return Outcome.stopped(loop.stop)
+            steps, obstacle = _ready(position, tools)
             if obstacle is not None:
                 return obstacle
+            self._last_answer = loop.stop
             await self._record.reserve(steps)
             if steps[0].kind == Step.Kind.MODEL_CALL:
                 await self._call_model(steps[0], position)
             else:
                 await self._call_tools(steps, position, tools)
-        return _answer(position)
+        return _answer(position, self._last_answer)
 
     async def _call_model(self, step: Step, position: Position) -> None:
         run, loop = self.run, position.loop
         caller = self._broker.for_scope(str(run.scope_id))
+        choice = loop.tool_choice
         with attributed(run=str(run.id), step=step.number):
             reply: RoutedReply = await self._interruptibly(
                 caller.chat(
@@ -178,7 +185,9 @@ class RunAtWork:
                     tools=loop.tools,
                     operation=run.operation,
                     trace_id=run.trace_id,
-                )
+                    params=None if choice is None else {"tool_choice": choice},
+                ),
+                within=loop.seconds_left,
             )
         self._record.reply(step, reply, position)
 
@@ -208,6 +217,7 @@ class RunAtWork:
         function = tools.toolbox.find(step.name or "")
         async with lane if function is not None and function.sequential else slots:
             if self.wish >= Wish.CANCEL:
+                _unreserve([step])
                 return
             result = await self._tool_result(step, position, tools)
             self._record.result(step, result, position)
@@ -216,20 +226,25 @@ class RunAtWork:
 
     async def _tool_result(self, step: Step, position: Position, tools: ToolRegistry) -> ToolResult:
         call = position.call_of(step)
-        work = run_tool(self.run, call, tools.toolbox, self.cancellation)
-        if _effect(step, tools) == "pure":
-            return await self._interruptibly(work)
-        return await work
+        if step.decision is not None and step.decision["decision"] == "edit":
+            call = replace(call, arguments=step.arguments)
+        left = position.loop.seconds_left
+        work = run_tool(self.run, call, tools.toolbox, self.cancellation, left)
+        return await (self._interruptibly(work) if step.effect in (None, "pure") else work)
 
-    async def _interruptibly(self, work: Coroutine[Any, Any, T]) -> T:
-        """The value of what can be given up half-way. Raises _InterruptedError."""
+    async def _interruptibly(
+        self, work: Coroutine[Any, Any, T], *, within: float | None = None
+    ) -> T:
+        """The value of what can be given up half-way. Raises _InterruptedError, and TimeoutError
+        after ``within`` seconds."""
         if self.wish >= Wish.CUT:
             work.close()
             raise _InterruptedError
         task = asyncio.ensure_future(work)
         self._harmless.add(task)
         try:
-            return await task
+            async with asyncio.timeout(within):
+                return await task
         except asyncio.CancelledError:
             me = asyncio.current_task()
             if self.wish < Wish.CUT or (me is not None and me.cancelling()):
@@ -243,43 +258,44 @@ class RunAtWork:
             raise LeaseLostError
         if self.wish >= Wish.CANCEL:
             return CANCELLED
-        _unreserve(position)
+        _unreserve(position.open)
         return PUT_BACK if self.wish is Wish.PUT_BACK else HANDED_OVER
 
 
-def _unreserve(position: Position) -> None:
-    """Take back the reservations of what is given up on purpose: no worker was lost over it."""
-    for step in position.open:
+def _unreserve(steps: Sequence[Step]) -> None:
+    """Take back reservations, on purpose: no worker was lost over these steps."""
+    for step in steps:
         if step.status == Step.Status.IN_PROGRESS:
             step.status, step.attempts = Step.Status.QUEUED, step.attempts - 1
 
 
-def _obstacle(steps: Sequence[Step], position: Position, tools: ToolRegistry) -> Outcome | None:
-    """Why steps that were begun before must not simply be begun again, if so."""
+def _ready(position: Position, tools: ToolRegistry) -> tuple[list[Step], Outcome | None]:
+    """The steps that can be made now; or the outcome, where none can."""
+    steps = position.due()
     for step in steps:
         if step.attempts >= MAX_ATTEMPTS:
-            return Outcome.failed(
+            return [], Outcome.failed(
                 "worker_lost",
                 f"The worker was lost {step.attempts} times during step {step.number}.",
             )
-    if any(step.attempts and _happens_once(step, position, tools) for step in steps):
-        return Outcome(Run.Status.REQUIRES_ACTION)
-    return None
+        if step.kind == Step.Kind.TOOL_CALL:
+            step.needs = needs_of(step, position, tools)
+            step.effect = effect_of(step, tools)
+    ready = [step for step in steps if step.needs is None]
+    if not ready:
+        return [], Outcome(Run.Status.REQUIRES_ACTION)
+    most = position.run.max_tool_calls
+    asked = sum(step.kind == Step.Kind.TOOL_CALL for step in ready)
+    if most is not None and asked and position.tool_calls + asked > most:
+        return [], Outcome(Run.Status.INCOMPLETE, incomplete_reason=Run.IncompleteReason.BUDGET)
+    return ready, None
 
 
-def _happens_once(step: Step, position: Position, tools: ToolRegistry) -> bool:
-    if step.kind != Step.Kind.TOOL_CALL or _effect(step, tools) != "once":
-        return False
-    return position.call_of(step).arguments is not None
-
-
-def _effect(step: Step, tools: ToolRegistry) -> str:
-    tool = tools.toolbox.find(step.name or "")
-    return tool.effect if isinstance(tool, Function) else "pure"
-
-
-def _answer(position: Position) -> Outcome:
+def _answer(position: Position, stopped: Stop | None) -> Outcome:
+    """``stopped`` is the limit beyond which the model was asked for one last answer."""
     reply = position.loop.reply
+    if stopped is not None:
+        return replace(Outcome.stopped(stopped), output_text=reply.text)
     if reply.finish_reason == "length":
         return Outcome(
             Run.Status.INCOMPLETE, reply.text, incomplete_reason=Run.IncompleteReason.MAX_TOKENS

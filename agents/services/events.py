@@ -7,6 +7,8 @@ message.completed  {step}                           the final answer is there
 tool_call.created  {step, tool_call_id, name}
 tool_call.output   {step, tool_call_id, name, outcome}
 usage.updated      {usage}                          of the whole run so far
+approval.requested {step, tool_call_id, name}       a call waits for somebody's word
+approval.resolved  {step, tool_call_id, name, decision}
 error              {code, message}
 """
 
@@ -18,7 +20,7 @@ from uuid import UUID
 
 import orjson
 from django.db import connection
-from uuid_utils.compat import uuid7
+from uuid_utils import uuid7
 
 from agents.models import Run, Step
 from agents.services.outcomes import Outcome
@@ -48,7 +50,7 @@ def append_to_logs(news: Sequence[tuple[UUID, Happening]]) -> None:
     if not news:
         return
     rows = [
-        {"id": uuid7(), "run_id": run_id, "place": place, "type": kind, "data": data}
+        {"id": str(uuid7()), "run_id": run_id, "place": place, "type": kind, "data": data}
         for place, (run_id, (kind, data)) in enumerate(news)
     ]
     with connection.cursor() as cursor:
@@ -78,6 +80,17 @@ def replied(step: Step, asked: list[Step], usage: dict[str, int | None] | None) 
 def answered(step: Step) -> list[Happening]:
     """A tool call has its result."""
     return [("tool_call.output", {**_tool_call(step), "outcome": step.outcome}), ended(step)]
+
+
+def asked_for(step: Step) -> Happening:
+    """A tool call waits for somebody's word."""
+    return "approval.requested", _tool_call(step)
+
+
+def decided(step: Step) -> Happening:
+    """Somebody has decided about a tool call."""
+    decision = (step.decision or {}).get("decision")
+    return "approval.resolved", {**_tool_call(step), "decision": decision}
 
 
 def entered(status: Run.Status, **data: str) -> Happening:

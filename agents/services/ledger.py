@@ -13,6 +13,7 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -34,7 +35,8 @@ IDLE = 1.0
 
 log = logging.getLogger(__name__)
 
-Entry = tuple["Future[Any]", Checkpoint | Callable[[], Any]]
+Done = Future[Any] | asyncio.Future[Any]
+Entry = tuple[Done, Checkpoint | Callable[[], Any]]
 
 
 class Ledger:
@@ -53,12 +55,12 @@ class Ledger:
         Raises LeaseLostError or CancelRequestedError where it may not be written, and
         django.db.Error where the database fails. Whoever stops waiting does not take it back.
         """
-        is_cancelling: bool = await asyncio.wrap_future(self._submit(checkpoint))
+        is_cancelling: bool = await self._awaited(checkpoint)
         return is_cancelling
 
     async def ask(self, work: Callable[[], T]) -> T:
         """The value of ``work``, which reads or writes rows of all tenants."""
-        value: T = await asyncio.wrap_future(self._submit(work))
+        value: T = await self._awaited(work)
         return value
 
     async def ask_aside(self, work: Callable[[], T]) -> T:
@@ -69,8 +71,10 @@ class Ledger:
 
     def call(self, work: Callable[[], T]) -> T:
         """``ask`` for blocking code."""
-        value: T = self._submit(work).result()
-        return value
+        done: Future[T] = Future()
+        done.set_running_or_notify_cancel()
+        self._submit(done, work)
+        return done.result()
 
     def close(self) -> None:
         """Do what was handed in, and end the thread; further work starts another."""
@@ -91,15 +95,17 @@ class Ledger:
     ) -> None:
         self.close()
 
-    def _submit(self, work: Checkpoint | Callable[[], Any]) -> Future[Any]:
-        done: Future[Any] = Future()
-        done.set_running_or_notify_cancel()
+    async def _awaited(self, work: Checkpoint | Callable[[], Any]) -> Any:
+        done = asyncio.get_running_loop().create_future()
+        self._submit(done, work)
+        return await done
+
+    def _submit(self, done: Done, work: Checkpoint | Callable[[], Any]) -> None:
         with self._starting:
             self._entries.put((done, work))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._serve, name="ledger", daemon=True)
                 self._thread.start()
-        return done
 
     def _serve(self) -> None:
         if self._lent is not None:
@@ -140,7 +146,7 @@ def _carry_out(group: Sequence[Entry]) -> None:
             _settle(done, work)
 
 
-def _write(batch: Sequence[tuple[Future[Any], Checkpoint]]) -> None:
+def _write(batch: Sequence[tuple[Done, Checkpoint]]) -> None:
     """Write all in one transaction; one at a time if the database refuses something of them."""
     try:
         answers = write_checkpoints([checkpoint for _, checkpoint in batch])
@@ -150,22 +156,44 @@ def _write(batch: Sequence[tuple[Future[Any], Checkpoint]]) -> None:
                 _write([each])
             return
         _recover(error)
-        for done, _ in batch:
-            done.set_exception(error)
+        _tell([(done, error) for done, _ in batch])
     else:
-        for (done, _), answer in zip(batch, answers, strict=True):
-            if isinstance(answer, bool):
-                done.set_result(answer)
-            else:
-                done.set_exception(answer)
+        _tell([(done, answer) for (done, _), answer in zip(batch, answers, strict=True)])
 
 
-def _settle(done: Future[Any], work: Callable[[], Any]) -> None:
+def _settle(done: Done, work: Callable[[], Any]) -> None:
     try:
-        done.set_result(work())
+        answer = work()
     except BaseException as error:  # noqa: BLE001 - raised where the value is awaited
         _recover(error)
-        done.set_exception(error)
+        answer = error
+    _tell([(done, answer)])
+
+
+def _tell(answers: Sequence[tuple[Done, Any]]) -> None:
+    """Give each waiter its answer; those of one event loop with one call to it."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
+    for done, answer in answers:
+        if isinstance(done, asyncio.Future):
+            by_loop.setdefault(done.get_loop(), []).append((done, answer))
+        else:
+            _answer(done, answer)
+    for loop, waiters in by_loop.items():
+        with suppress(RuntimeError):  # the loop is gone, and nobody waits
+            loop.call_soon_threadsafe(_answer_all, waiters)
+
+
+def _answer_all(waiters: Sequence[tuple[asyncio.Future[Any], Any]]) -> None:
+    for done, answer in waiters:
+        if not done.done():
+            _answer(done, answer)
+
+
+def _answer(done: Done, answer: Any) -> None:
+    if isinstance(answer, BaseException):
+        done.set_exception(answer)
+    else:
+        done.set_result(answer)
 
 
 def _recover(error: BaseException) -> None:

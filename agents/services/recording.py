@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from agents.models import Run, Step
 from agents.services.checkpoints import Checkpoint
-from agents.services.events import Happening, answered, began, left, replied
+from agents.services.closing import close_unfinished
+from agents.services.events import Happening, answered, asked_for, began, left, replied
 from agents.services.leases import Lease
 from agents.services.ledger import Ledger
 from agents.services.outcomes import Outcome
@@ -44,6 +45,7 @@ class Record:
         step.call_id = UUID(reply.call_id)
         step.finish_reason = recorded.finish_reason
         step.usage = _figures(recorded.usage)
+        step.cost_micros = recorded.cost_micros
         _close(step, Step.Status.COMPLETED)
         position.open.remove(step)
         asked = [
@@ -62,6 +64,7 @@ class Record:
         worked = result.status is ToolStatus.SUCCESS
         _close(step, Step.Status.COMPLETED if worked else Step.Status.FAILED)
         position.open.remove(step)
+        position.tool_calls += 1
         position.loop.record(result.call, result.text, result.status)
         self._note([step], answered(step))
 
@@ -94,12 +97,14 @@ class Record:
 
         Raises CancelRequestedError if it was to end well and is being cancelled.
         """
+        failed = outcome.status == Run.Status.FAILED
         for step in unfinished if outcome.is_final else ():
-            failed = outcome.status == Run.Status.FAILED
-            _close(step, Step.Status.FAILED if failed else Step.Status.CANCELLED)
+            close_unfinished(step, Step.Status.FAILED if failed else Step.Status.CANCELLED)
+            step.ended_at = timezone.now()
             step.error = outcome.last_error
         stands = outcome.status in _STANDS_BESIDE_CANCEL or outcome.hands_over
-        news = [] if outcome.hands_over else left(outcome)
+        news = [asked_for(step) for step in unfinished if step.needs == Step.Needs.APPROVAL]
+        news += [] if outcome.hands_over else left(outcome)
         during = Run.WORKING if stands else (Run.Status.IN_PROGRESS,)
         await self._write(unfinished, news, during=during, outcome=outcome)
 

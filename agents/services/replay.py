@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any, cast
 
 from agents.models import Run, Step
+from agents.services.leases import LEASE
 from agents.tool_registry import ToolRegistry
 from llmbroker import ToolCall, ToolLoop, ToolStatus, Usage
 from llmbroker.models import Message
@@ -21,6 +23,7 @@ class RecordedReply:
     message: Message
     usage: Usage | None
     finish_reason: str | None
+    cost_micros: int | None = None
 
     @property
     def text(self) -> str:
@@ -37,13 +40,13 @@ class RecordedReply:
         """A fresh reply, made storable before anything else is done with it."""
         message = cast("Message", storable_json(reply.message))
         reason = reply.finish_reason and clip(storable(reply.finish_reason), 50)
-        return cls(message, reply.usage, reason)
+        return cls(message, reply.usage, reason, reply.cost_micros)
 
     @classmethod
     def of_step(cls, step: Step) -> RecordedReply:
         """The reply that a finished model call brought."""
         usage = Usage(**step.usage) if step.usage else None
-        return cls(step.message or {}, usage, step.finish_reason)
+        return cls(step.message or {}, usage, step.finish_reason, step.cost_micros)
 
     def with_ids_of(self, calls: list[ToolCall]) -> RecordedReply:
         """The reply with the ids that the loop gave its calls, where the model's would not do."""
@@ -62,6 +65,8 @@ class Position:
     loop: ToolLoop
     open: list[Step]
     next_number: int = 1
+    tool_calls: int = 0
+    """How many calls of tools have ended."""
 
     def due(self) -> list[Step]:
         """The steps that come now: those that are open, else a new call of the model."""
@@ -85,7 +90,15 @@ class Position:
 def position_of(run: Run, steps: Iterable[Step], tools: ToolRegistry) -> Position:
     """The position after all recorded ``steps``, which come in the order of their numbers."""
     loop = ToolLoop(
-        run.messages, tools=tools.toolbox.schemas, max_steps=run.max_steps, run_id=str(run.id)
+        run.messages,
+        tools=tools.toolbox.schemas,
+        max_steps=run.max_steps,
+        max_tokens=run.max_tokens,
+        max_cost=None if run.max_cost is None else float(run.max_cost),
+        cost_of=_cost_of,
+        deadline=_time_left(run),
+        final_answer=run.final_answer,
+        run_id=str(run.id),
     )
     position = Position(run, loop, [])
     for step in steps:
@@ -97,4 +110,17 @@ def position_of(run: Run, steps: Iterable[Step], tools: ToolRegistry) -> Positio
         else:
             status = ToolStatus(step.outcome or ToolStatus.INTERRUPTED)
             loop.record(position.call_of(step), step.result or "", status)
+            position.tool_calls += 1
     return position
+
+
+def _cost_of(reply: RecordedReply) -> float | None:
+    return None if reply.cost_micros is None else reply.cost_micros / 1_000_000
+
+
+def _time_left(run: Run) -> timedelta | None:
+    """Until the run's time is up, by the database's clock, which has just set the lease."""
+    if run.max_seconds is None or run.started_at is None or run.lease_until is None:
+        return None
+    now = run.lease_until - timedelta(seconds=LEASE)
+    return run.started_at + timedelta(seconds=run.max_seconds) - now

@@ -205,9 +205,42 @@ def test_a_once_tool_of_unknown_outcome_is_named_as_what_is_to_be_settled(
     assert shown["required_action"] == {
         "type": "submit_tool_outputs",
         "tool_calls": [
-            {"tool_call_id": "call_1", "name": "pay", "arguments": {"amount": 5}, "number": 2}
+            {
+                "tool_call_id": "call_1",
+                "name": "pay",
+                "arguments": {"amount": 5},
+                "number": 2,
+                "needs": "outcome",
+            }
         ],
     }
+
+
+@pytest.mark.parametrize(
+    ("path", "given", "times"),
+    [
+        ("submit_tool_outputs", {"tool_outputs": [{"tool_call_id": "call_1", "output": "yes"}]}, 1),
+        ("approvals", {"approvals": [{"tool_call_id": "call_1", "decision": "approve"}]}, 2),
+        ("approvals", {"approvals": [{"tool_call_id": "call_1", "decision": "reject"}]}, 1),
+    ],
+    ids=["it happened", "do it again", "leave it"],
+)
+def test_an_unknown_outcome_is_settled_by_whoever_knows(
+    *, model, die_at, advance, api, alice, path, given, times
+):
+    paid = []
+
+    def pay(amount):
+        paid.append(amount)
+        return "paid"
+
+    model.answer_with(by_turn(ask(("pay", {"amount": 5})), say("Paid.")))
+    run, tools, _ = die_at("pay", pay, effect="once")
+    advance(run, tools=tools)
+    answer = api(alice.token).post(f"/api/v1/runs/{run.id}/{path}", given)
+    assert answer.json()["status"] == "queued"
+    run = advance(run, tools=tools)
+    assert (run.status, len(paid)) == ("completed", times)
 
 
 def test_a_step_that_takes_down_worker_after_worker_ends_the_run(model, die_at, advance):
