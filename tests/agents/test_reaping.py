@@ -2,6 +2,7 @@
 
 import base64
 import json
+from datetime import timedelta
 
 import pytest
 import redis
@@ -72,7 +73,7 @@ def test_runs_that_are_over_or_wait_are_left_alone(rings, start, advance, model)
     advance(start())
     waiting, later = start(), start()
     Run.objects.filter(id=waiting.id).update(status="requires_action")
-    tomorrow = timezone.now() + timezone.timedelta(days=1)
+    tomorrow = timezone.now() + timedelta(days=1)
     Run.objects.filter(id=later.id).update(due_at=tomorrow)
     assert not reap_runs()
     assert rings() == 0
