@@ -114,6 +114,7 @@ class RunAtWork:
                 tools = await self._chosen_tools()
                 tools = with_client_tools(tools, self.run)
                 position = position_of(self.run, self._steps, tools)
+                self._record.recovered(position.recovered)
                 await self._leave(await self._outcome(position, tools), position)
         except LeaseLostError:
             log.info("run %s has been taken over by another worker", self.run.id)

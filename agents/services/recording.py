@@ -68,6 +68,12 @@ class Record:
         position.loop.record(result.call, result.text, result.status)
         self._note([step], answered(step))
 
+    def recovered(self, steps: Sequence[Step]) -> None:
+        """Calls whose results are stored already, as the tools' own last act."""
+        for step in steps:
+            _close(step, Step.Status.COMPLETED)
+            self._note([step], answered(step))
+
     async def write(self) -> bool:
         """Make durable what has been noted. Returns whether the run is being cancelled.
 

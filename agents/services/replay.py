@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, cast
 
@@ -67,6 +67,8 @@ class Position:
     next_number: int = 1
     tool_calls: int = 0
     """How many calls of tools have ended."""
+    recovered: list[Step] = field(default_factory=list)
+    """Calls that recorded their result with their effect, before their worker was lost."""
 
     def due(self) -> list[Step]:
         """The steps that come now: those that are open, else a new call of the model."""
@@ -103,7 +105,8 @@ def position_of(run: Run, steps: Iterable[Step], tools: ToolRegistry) -> Positio
     position = Position(run, loop, [])
     for step in steps:
         position.next_number = step.number + 1
-        if step.status in Step.OPEN:
+        has_result = step.kind == Step.Kind.TOOL_CALL and step.result is not None
+        if step.status in Step.OPEN and not has_result:
             position.open.append(step)
         elif step.kind == Step.Kind.MODEL_CALL:
             loop.receive(RecordedReply.of_step(step))
@@ -111,6 +114,8 @@ def position_of(run: Run, steps: Iterable[Step], tools: ToolRegistry) -> Positio
             status = ToolStatus(step.outcome or ToolStatus.INTERRUPTED)
             loop.record(position.call_of(step), step.result or "", status)
             position.tool_calls += 1
+            if step.status in Step.OPEN:
+                position.recovered.append(step)
     return position
 
 
