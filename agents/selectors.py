@@ -25,7 +25,6 @@ from agents.models import (
     WebhookEndpoint,
 )
 from tenants.caller import Caller
-from tenants.context import Lookup, Reach, scope_active
 from tenants.errors import NotFound
 from tenants.models import Scope, Tenant
 
@@ -115,13 +114,6 @@ def active_runs(tenant: Tenant, scope: Scope | None) -> int:
     """How many runs of a scope, or of the whole tenant, are not over."""
     runs = Run.objects.filter(tenant=tenant).exclude(status__in=Run.TERMINAL)
     return (runs if scope is None else runs.filter(scope=scope)).count()
-
-
-def reach_of_run(run_id: UUID) -> Reach | None:
-    """Whose run it is, for the worker that is given nothing but its id."""
-    with scope_active(Lookup(f"run:{run_id}")):
-        place = Run.unscoped.filter(id=run_id).values_list("tenant_id", "scope_id").first()
-    return Reach(*place) if place else None
 
 
 def run_by_idempotency_key(scope: Scope, key: str | None) -> Run | None:

@@ -2,44 +2,55 @@
 
 from __future__ import annotations
 
+import functools
+import os
 from functools import partial
-from uuid import UUID
 
 from celery import shared_task
+from django.conf import settings
 from django.utils import timezone
 
-from agents.selectors import reach_of_run
-from agents.services.advance import advance_run
+from agents.services.closing import expire_runs
 from agents.services.connections import release_connection
 from agents.services.deliveries import claim_due, record
-from agents.services.doorbell import ADVANCE_RUN
+from agents.services.doorbell import ADVANCE_RUNS
 from agents.services.mcp_servers import fresh_tools_of_run
 from agents.services.reaping import reap_runs
 from agents.services.retention import delete_old_runs
 from agents.services.schedules import fire_due
 from agents.services.webhook_outbox import DELIVER
+from agents.services.worker import Pace, RunWorker
 from agents.tool_sources.catalog import TenantTools
 from agents.webhook_sending import send_all
-from tenants.context import all_tenants, scope_active
+from tenants.context import all_tenants
 from tenants.runtime import current_broker
 
 
-@shared_task(name=ADVANCE_RUN, ignore_result=True)
-def advance(run_id: str) -> None:
-    """Work on one run, if nobody does."""
+@functools.cache
+def run_worker() -> RunWorker:
+    """The one of this process, which begins with its ``start`` or ``wake``."""
     broker = current_broker()
-    reach = reach_of_run(UUID(run_id))
-    if reach is not None:
-        with scope_active(reach):
-            advance_run(
-                run_id=UUID(run_id), broker=broker, tools=partial(fresh_tools_of_run, broker=broker)
-            )
+    pace = Pace(
+        slots=settings.RUNS_AT_ONCE, slice=settings.RUN_SLICE, hand_over=settings.RUN_HAND_OVER
+    )
+    return RunWorker(broker, partial(fresh_tools_of_run, broker=broker), pace=pace)
+
+
+os.register_at_fork(after_in_child=run_worker.cache_clear)
+
+
+@shared_task(name=ADVANCE_RUNS, ignore_result=True)
+def advance_runs() -> None:
+    """There are runs: this process's worker takes what it has room for."""
+    run_worker().wake()
 
 
 @shared_task(name="agents.reap_runs", ignore_result=True)
 def reap() -> None:
-    """Ring for runs that nobody works on; the beat schedule calls this every few seconds."""
+    """Ring for runs that nobody works on, and end those that have waited too long; the beat
+    schedule calls this every few seconds."""
     with all_tenants("runs without a worker", routine=True):
+        expire_runs()
         reap_runs()
 
 

@@ -22,7 +22,7 @@ from llmbroker.tools.function import Effect
 from llmbroker.tools.toolbox import Toolbox
 from tenants.errors import InvalidInput
 
-Source = Literal["native", "prompt", "http", "mcp"]
+Source = Literal["native", "prompt", "http", "mcp", "client"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,11 @@ class Tool:
     def effect(self) -> Effect:
         """What it means to run it again."""
         return self.function.effect
+
+    @property
+    def requires_approval(self) -> bool:
+        """Whether its calls wait for somebody's word."""
+        return self.function.requires_approval
 
     def under(self, name: str) -> Tool:
         """The same tool, called ``name``."""
@@ -115,6 +120,12 @@ class ToolRegistry(Mapping[str, Tool]):
 def installed_tools() -> ToolRegistry:
     """The tools of all plugins in AGENT_PLUGINS, loaded on first use."""
     return load_plugins(settings.AGENT_PLUGINS)
+
+
+@functools.lru_cache(maxsize=256)
+def chosen_of_installed(names: tuple[str, ...]) -> ToolRegistry:
+    """The installed tools of these names, made once: their schemas take longer than a run."""
+    return installed_tools().chosen(names)
 
 
 def load_plugins(paths: Iterable[str]) -> ToolRegistry:

@@ -13,7 +13,15 @@ from agents.views.prompts import (
     PromptVersionDetail,
     PromptVersions,
 )
-from agents.views.runs import RunCancel, RunDetail, RunList, RunsCancel, RunSteps
+from agents.views.runs import (
+    RunApprovals,
+    RunCancel,
+    RunDetail,
+    RunList,
+    RunsCancel,
+    RunSteps,
+    RunToolOutputs,
+)
 from agents.views.schedules import ScheduleDetail, ScheduleList
 from agents.views.threads import ThreadDetail, ThreadList, ThreadMessages, ThreadRuns
 from agents.views.tools import ToolList
@@ -59,6 +67,10 @@ urlpatterns = [
     path("runs/<uuid:run_id>", RunDetail.as_view(), name="run"),
     path("runs/<uuid:run_id>/steps", RunSteps.as_view(), name="run-steps"),
     path("runs/<uuid:run_id>/events", RunEvents.as_view(), name="run-events"),
+    path("runs/<uuid:run_id>/approvals", RunApprovals.as_view(), name="run-approvals"),
+    path(
+        "runs/<uuid:run_id>/submit_tool_outputs", RunToolOutputs.as_view(), name="run-tool-outputs"
+    ),
     path("runs/<uuid:run_id>/cancel", RunCancel.as_view(), name="run-cancel"),
     path("schedules", ScheduleList.as_view(), name="schedules"),
     path("schedules/<uuid:schedule_id>", ScheduleDetail.as_view(), name="schedule"),

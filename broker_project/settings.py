@@ -178,7 +178,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 CELERY_BEAT_SCHEDULE = {
     "journal.retention": {"task": "journal.retention", "schedule": 86_400.0},
     "journal.add_up": {"task": "journal.add_up", "schedule": 60.0, "options": {"expires": 60}},
-    "reap runs": {"task": "agents.reap_runs", "schedule": 5.0, "options": {"expires": 5}},
+    "reap runs": {"task": "agents.reap_runs", "schedule": 2.0, "options": {"expires": 2}},
     "schedules": {"task": "agents.fire_schedules", "schedule": 5.0, "options": {"expires": 5}},
     "tenants.forget_idempotency_keys": {
         "task": "tenants.forget_idempotency_keys",
@@ -251,6 +251,12 @@ AGENT_PLUGINS = env.list("AGENT_PLUGINS", default=["agents.native_tools"])
 
 # Days that runs are kept after their end where a tenant has no rule of its own; none: for ever.
 RUN_DAYS = env.int("RUN_DAYS", default=None)
+
+# Runs that one worker process works on at once; how long one goes on, in seconds, while another
+# tenant waits for its place; and how long a worker that is being stopped waits for model calls.
+RUNS_AT_ONCE = env.int("RUNS_AT_ONCE", default=1000)
+RUN_SLICE = env.float("RUN_SLICE", default=10.0)
+RUN_HAND_OVER = env.float("RUN_HAND_OVER", default=5.0)
 
 # Where rows of the journal wait while the database is away, and how far new calls go on then.
 JOURNAL_SPOOL_DIR = env.str("JOURNAL_SPOOL_DIR", default=str(BASE_DIR / ".data" / "spool"))

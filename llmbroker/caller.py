@@ -110,6 +110,7 @@ class AsyncCaller:
             model=completion.model_answered,
             key_source=attempt.candidate.key.source if attempt.candidate.key.id else None,
             message=completion.message,
+            cost_micros=attempt.cost_micros(completion),
             _rate=self._rate,
         )
 

@@ -24,6 +24,8 @@ class RoutedReply:
     model: str | None
     key_source: KeySource | None
     message: Message = field(repr=False)
+    cost_micros: int | None = field(default=None, kw_only=True)
+    """Millionths of a US dollar, where the broker knows prices and the model has one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from llmbroker.broker import AsyncBroker
 from llmbroker.caller import AsyncCaller
@@ -17,6 +17,8 @@ from llmbroker.routing.call import Prefer
 from llmbroker.snapshot import ModelStats, Snapshot
 from llmbroker.stream import AsyncStream
 from llmbroker.wire.deltas import Delta
+
+Result = TypeVar("Result")
 
 
 class Caller:
@@ -121,6 +123,7 @@ class Caller:
             model=reply.model,
             key_source=reply.key_source,
             message=reply.message,
+            cost_micros=reply.cost_micros,
             _rate=self._rate,
         )
 
@@ -143,6 +146,16 @@ class Broker(Caller):
     def for_scope(self, scope: str) -> Caller:
         """A caller that pays with the keys of ``scope`` and stamps its rows with it."""
         return Caller(self._broker.for_scope(scope), self._loop)
+
+    @property
+    def asynchronous(self) -> AsyncBroker:
+        """The broker behind this one, for code that ``run`` runs: one pool, one set of
+        connections for both."""
+        return self._broker
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """The value of a coroutine, which runs on the broker's event loop."""
+        return self._loop.run(work)
 
     def disable_llm(self, name: str) -> None:
         """Take a model out of the pool until ``enable_llm``."""

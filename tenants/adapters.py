@@ -12,7 +12,7 @@ from uuid import UUID
 from llmbroker.errors import KeyUnavailableError
 from llmbroker.models import ApiKey, KeySource, LLMConfig
 from tenants.context import all_tenants, scope_active
-from tenants.database import in_thread
+from tenants.database import in_thread, in_thread_shared
 from tenants.encryption import Secret
 from tenants.errors import NotFound, SecretUnavailable
 from tenants.models import Endpoint, ProviderKey, Scope
@@ -56,7 +56,7 @@ class DjangoSecrets:
     ) -> Mapping[str, Sequence[ApiKey] | KeyUnavailableError]:
         """The keys for many references, with one query; an error where none of them opens."""
         if scope is not None:
-            return await in_thread(self._keyring_of, scope, refs)
+            return await in_thread_shared(self._keyring_of, scope, frozenset(refs))
         limits = {ref: parse_ref(ref) for ref in refs}
         return {
             ref: self._installation(name)
@@ -114,7 +114,7 @@ class DjangoRegistry:
 
     async def load_for(self, scope: str) -> list[LLMConfig]:
         """The models ``scope`` may call; a tenant's endpoint hides a common one of its name."""
-        own = await in_thread(self._endpoints_of, scope)
+        own = await in_thread_shared(self._endpoints_of, scope)
         taken = {config.alias for config in own}
         common = [each for each in self._common if not {each.name, each.alias} & taken]
         return common + own

@@ -10,6 +10,11 @@ from typing import ParamSpec, TypeVar
 
 from django.db import connections
 
+from tenants.asking import Asking
+from tenants.context import current
+
+_asking = Asking()
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -21,6 +26,14 @@ THREADS = 8
 async def in_thread(fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run ``fn`` in a database thread, within the caller's context variables."""
     return await asyncio.wrap_future(_submitted(fn, *args, **kwargs))
+
+
+async def in_thread_shared(fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """``in_thread`` for what only reads: callers of the same with equal arguments, within the
+    same scope, share one query as far as they ask at the same time. Nobody may change the value.
+    """
+    question = (fn, args, tuple(kwargs.items()), current())
+    return await _asking.ask(question, functools.partial(in_thread, fn, *args, **kwargs))
 
 
 def from_loop(fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -56,7 +56,7 @@ class RunAdmin(KeptAdmin):
             "Times",
             {"fields": ("created_at", "started_at", "cancel_requested_at", "ended_at")},
         ),
-        ("Its worker", {"fields": ("fence", "lease_until", "rung_at")}),
+        ("Its worker", {"fields": ("fence", "lease_until", "due_at")}),
     )
 
     def get_readonly_fields(

@@ -32,7 +32,8 @@ class HttpToolForm(ModelForm):
     class Meta:
         model = HttpTool
         fields = (
-            "tenant", "slug", "description", "url", "parameters", "effect", "timeout", "enabled",
+            "tenant", "slug", "description", "url", "parameters", "effect",
+            "requires_approval", "timeout", "enabled",
         )  # fmt: skip
 
     def clean_parameters(self) -> dict[str, Any]:

@@ -23,6 +23,9 @@ class HttpTool(SealedRow):
     url = models.CharField("URL", max_length=500)
     parameters = models.JSONField(help_text="The JSON Schema of the arguments, an object's.")
     effect = models.CharField(max_length=10, choices=EFFECTS, default="once")
+    requires_approval = models.BooleanField(
+        default=False, db_default=False, help_text="Each call waits for somebody's word."
+    )
     timeout = models.FloatField(default=10.0, validators=TIMEOUT_LIMITS, help_text="Seconds.")
     enabled = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
+from django.db.models.functions import Now
 from uuid_utils.compat import uuid7
 
 from agents.models.agents import (
@@ -80,6 +80,20 @@ class Run(models.Model):
     messages = models.JSONField()
     tools = ArrayField(models.CharField(max_length=64), default=list, blank=True)
     max_steps = models.PositiveSmallIntegerField(default=DEFAULT_STEPS, validators=STEP_LIMITS)
+    client_tools = models.JSONField(
+        default=list, blank=True, help_text="Tools that the client runs, as schemas."
+    )
+    max_tool_calls = models.PositiveIntegerField(null=True, blank=True)
+    max_tokens = models.PositiveIntegerField(null=True, blank=True)
+    max_cost = models.DecimalField(
+        "max cost (USD)", max_digits=12, decimal_places=6, null=True, blank=True
+    )
+    max_seconds = models.PositiveIntegerField(
+        null=True, blank=True, help_text="From its start, waiting included."
+    )
+    final_answer = models.BooleanField(
+        default=False, help_text="At max_steps or in a loop, one last answer without tools."
+    )
     operation = models.CharField(max_length=200, null=True, blank=True)
     trace_id = models.CharField("trace", max_length=200)
     prefer = models.CharField(max_length=7, choices=PREFERENCES, default="quality")
@@ -110,10 +124,12 @@ class Run(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 
-    # Who works on it. Leases are told by the database's clock alone.
+    # Who works on it, and from when on a worker may take it while it is queued. Leases are told
+    # by the database's clock alone.
     fence = models.PositiveBigIntegerField(default=0, editable=False)
     lease_until = models.DateTimeField(null=True, blank=True, editable=False)
-    rung_at = models.DateTimeField(default=timezone.now, editable=False)
+    due_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     wall = Wall(scope="scope_id", lookup=("'run:' || {row}.id = {lookup}",))
     objects = ScopedManager["Run"]()
@@ -125,11 +141,20 @@ class Run(models.Model):
             models.Index(
                 fields=["thread", "id"], condition=Q(thread__isnull=False), name="run_of_thread"
             ),
-            # What the reaper looks through: the few that have not ended.
+            # What workers look through: each tenant's queue, and the few that are worked on. A
+            # heartbeat changes no column of either.
             models.Index(
-                fields=["rung_at"],
-                condition=Q(status__in=["queued", "in_progress", "cancelling"]),
-                name="run_not_ended",
+                fields=["tenant", "due_at"], condition=Q(status="queued"), name="run_queue"
+            ),
+            models.Index(
+                fields=["tenant", "scope"],
+                condition=Q(status__in=["in_progress", "cancelling"]),
+                name="run_at_work",
+            ),
+            models.Index(
+                fields=["expires_at"],
+                condition=Q(status__in=["queued", "requires_action"], expires_at__isnull=False),
+                name="run_expires",
             ),
         )
         constraints = (

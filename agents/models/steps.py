@@ -31,6 +31,11 @@ class Step(models.Model):
         FAILED = "failed"
         CANCELLED = "cancelled"
 
+    class Needs(models.TextChoices):
+        APPROVAL = "approval", "somebody's approval"
+        OUTPUT = "output", "the client's output"
+        OUTCOME = "outcome", "word of what became of it"
+
     OPEN = (Status.QUEUED, Status.IN_PROGRESS)
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -49,6 +54,7 @@ class Step(models.Model):
     call_id = models.UUIDField("journal's call", null=True, blank=True)
     finish_reason = models.CharField(max_length=50, null=True, blank=True)
     usage = models.JSONField(null=True, blank=True)
+    cost_micros = models.BigIntegerField("cost (millionths of a USD)", null=True, blank=True)
 
     # Of a tool call; names and ids are the model's.
     tool_call_id = models.TextField(null=True, blank=True)
@@ -56,6 +62,11 @@ class Step(models.Model):
     arguments = models.JSONField(null=True, blank=True)
     result = models.TextField(null=True, blank=True, help_text="What the model was told.")
     outcome = models.CharField(max_length=20, choices=OUTCOMES, null=True, blank=True)
+    effect = models.CharField(max_length=10, null=True, blank=True)
+    needs = models.CharField(max_length=8, choices=Needs.choices, null=True, blank=True)
+    decision = models.JSONField(
+        null=True, blank=True, help_text="What somebody decided: approve, edit or reject."
+    )
 
     wall = Wall(parent=("run_id", "agents_run"))
     objects = ScopedManager["Step"]()

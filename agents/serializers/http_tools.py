@@ -39,6 +39,7 @@ class HttpToolChange(StrictSerializer):
     description = serializers.CharField(max_length=1024, required=False, allow_blank=True)
     parameters = ObjectSchema()
     effect = serializers.ChoiceField(EFFECTS, required=False)
+    requires_approval = serializers.BooleanField(required=False)
     timeout = serializers.FloatField(min_value=0.1, max_value=MAX_TIMEOUT, required=False)
     enabled = serializers.BooleanField(required=False)
 
@@ -58,8 +59,8 @@ class HttpToolOutput(serializers.ModelSerializer[HttpTool]):
     class Meta:
         model = HttpTool
         fields: tuple[str, ...] = (
-            "id", "object", "slug", "description", "url", "parameters", "effect", "timeout",
-            "enabled", "created_at", "updated_at",
+            "id", "object", "slug", "description", "url", "parameters", "effect",
+            "requires_approval", "timeout", "enabled", "created_at", "updated_at",
         )  # fmt: skip
         read_only_fields = fields
 

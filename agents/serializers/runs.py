@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
@@ -11,12 +12,29 @@ from rest_framework import serializers
 from agents.messages import MAX_MESSAGES, MessageField
 from agents.models import Agent, AgentVersion, Event, Run, Step
 from agents.models.agents import MAX_STEPS, PREFERENCES
+from agents.serializers.http_tools import ObjectSchema
 from agents.serializers.tools import ToolNames
-from agents.serializers.values import Metadata, OutputSchema, VariableValues
+from agents.serializers.values import JSONObject, Metadata, OutputSchema, VariableValues
 from agents.services.threads import STRATEGIES
 from agents.streams.frames import event_json
 from agents.structured import answer_of
 from tenants.serializers_base import StrictSerializer
+
+MAX_DELAY = 366 * 86_400.0
+
+
+def _limit(help_text: str) -> serializers.IntegerField:
+    return serializers.IntegerField(
+        min_value=1, max_value=2**31 - 1, required=False, allow_null=True, help_text=help_text
+    )
+
+
+class ClientTool(StrictSerializer):
+    """A tool that whoever created the run runs itself."""
+
+    name = serializers.RegexField(r"^[A-Za-z0-9_-]{1,64}\Z")
+    description = serializers.CharField(max_length=1024, required=False, allow_blank=True)
+    parameters = ObjectSchema()
 
 
 class RunInput(StrictSerializer):
@@ -27,12 +45,40 @@ class RunInput(StrictSerializer):
         max_length=63, required=False, allow_null=True, help_text="An agent's slug."
     )
     tools = ToolNames(required=False, allow_null=True)
+    client_tools = ClientTool(
+        many=True, required=False, help_text="Tools that you run, and submit the outputs of."
+    )
     max_steps = serializers.IntegerField(
         min_value=1,
         max_value=MAX_STEPS,
         required=False,
         allow_null=True,
         help_text="Calls of a model at most.",
+    )
+    max_tool_calls = _limit("Calls of tools at most.")
+    max_tokens = _limit("Tokens of all model calls together at most.")
+    max_cost = serializers.DecimalField(
+        max_digits=12,
+        decimal_places=6,
+        min_value=Decimal("0.000001"),
+        required=False,
+        allow_null=True,
+        help_text="US dollars at most, as far as prices are known.",
+    )
+    max_seconds = _limit("Seconds from its start at most, waiting included.")
+    final_answer = serializers.BooleanField(
+        required=False, help_text="At max_steps or in a loop, one last answer without tools."
+    )
+    after_seconds = serializers.FloatField(
+        min_value=0, max_value=MAX_DELAY, required=False, allow_null=True
+    )
+    start_at = serializers.DateTimeField(required=False, allow_null=True)
+    expires_after = serializers.FloatField(
+        min_value=1,
+        max_value=MAX_DELAY,
+        required=False,
+        allow_null=True,
+        help_text="Seconds until the run expires if it then still waits.",
     )
     operation = serializers.CharField(max_length=200, required=False, allow_null=True)
     trace_id = serializers.CharField(
@@ -119,15 +165,16 @@ class RunSummary(serializers.ModelSerializer[Run]):
     usage = serializers.JSONField(read_only=True)
     incomplete_details = serializers.SerializerMethodField()
     required_action = serializers.SerializerMethodField()
+    effects = serializers.SerializerMethodField()
 
     class Meta:
         model = Run
         fields: tuple[str, ...] = (
             "id", "object", "status", "agent", "agent_version", "thread_id", "schedule_id",
-            "scheduled_for", "tools", "max_steps", "operation", "trace_id", "prefer", "metadata",
-            "output_text", "usage",
-            "incomplete_details", "required_action", "last_error", "cancel_requested_at",
-            "created_at", "started_at", "ended_at",
+            "scheduled_for", "tools", "max_steps", "max_tool_calls", "max_tokens", "max_cost",
+            "max_seconds", "operation", "trace_id", "prefer", "metadata", "output_text", "usage",
+            "incomplete_details", "required_action", "effects", "last_error",
+            "cancel_requested_at", "created_at", "due_at", "expires_at", "started_at", "ended_at",
         )  # fmt: skip
         read_only_fields = fields
 
@@ -136,12 +183,23 @@ class RunSummary(serializers.ModelSerializer[Run]):
         return {"reason": run.incomplete_reason} if run.incomplete_reason else None
 
     def get_required_action(self, run: Run) -> dict[str, Any] | None:
-        """The tool calls of which nobody knows whether they happened."""
+        """The tool calls that wait for somebody, and for what."""
         if run.status != Run.Status.REQUIRES_ACTION:
             return None
-        unknown = run.steps.filter(kind=Step.Kind.TOOL_CALL, status=Step.Status.IN_PROGRESS)
-        calls = unknown.values("tool_call_id", "name", "arguments", "number")
-        return {"type": "submit_tool_outputs", "tool_calls": list(calls)}
+        waiting = run.steps.filter(needs__isnull=False)
+        shown = waiting.values("tool_call_id", "name", "arguments", "number", "needs")
+        calls = [dict(each) for each in shown]
+        approvals = any(call["needs"] == Step.Needs.APPROVAL for call in calls)
+        kind = "submit_approvals" if approvals else "submit_tool_outputs"
+        return {"type": kind, "tool_calls": calls}
+
+    def get_effects(self, run: Run) -> list[dict[str, Any]] | None:
+        """Of a run that was cancelled: the tool calls that have changed something, or may have."""
+        if run.cancel_requested_at is None:
+            return None
+        changing = run.steps.filter(effect__in=["idempotent", "once"], attempts__gte=1)
+        shown = changing.values("tool_call_id", "name", "effect", "outcome", "ended_at")
+        return [dict(each) for each in shown]
 
 
 class RunOutput(RunSummary):
@@ -172,7 +230,8 @@ class StepOutput(serializers.ModelSerializer[Step]):
         fields = (
             "id", "object", "number", "kind", "status", "attempts", "message", "llm_name",
             "call_id", "finish_reason", "usage", "tool_call_id", "name", "arguments", "result",
-            "outcome", "error", "started_at", "ended_at",
+            "outcome", "effect",
+            "needs", "decision", "error", "started_at", "ended_at",
         )  # fmt: skip
         read_only_fields = fields
 
@@ -190,3 +249,37 @@ class EventOutput(serializers.ModelSerializer[Event]):
     def to_representation(self, instance: Event) -> dict[str, Any]:
         """As streams show it."""
         return event_json(instance)
+
+
+class DecisionInput(StrictSerializer):
+    """A decision about one call that waits."""
+
+    tool_call_id = serializers.CharField()
+    decision = serializers.ChoiceField(["approve", "edit", "reject"])
+    arguments = JSONObject(required=False, help_text="Of an edit: what the tool is called with.")
+    message = serializers.CharField(
+        max_length=2000,
+        required=False,
+        allow_blank=True,
+        help_text="Of a rejection: what the model is told.",
+    )
+
+
+class ApprovalsInput(StrictSerializer):
+    """Decisions, of all calls that wait or of some."""
+
+    approvals = DecisionInput(many=True, allow_empty=False)
+
+
+class ToolOutputInput(StrictSerializer):
+    """What became of one call that waits."""
+
+    tool_call_id = serializers.CharField()
+    output = serializers.CharField(allow_blank=True, trim_whitespace=False)
+    failed = serializers.BooleanField(required=False)
+
+
+class ToolOutputsInput(StrictSerializer):
+    """Outputs, of all calls that wait or of some."""
+
+    tool_outputs = ToolOutputInput(many=True, allow_empty=False)

@@ -30,6 +30,7 @@ class ToolOutput(serializers.Serializer[Any]):
     description = serializers.CharField()
     parameters = serializers.JSONField()
     effect = serializers.CharField()
+    requires_approval = serializers.BooleanField()
     source = serializers.CharField(  # type: ignore[assignment]
         help_text="native, prompt, http or mcp"
     )

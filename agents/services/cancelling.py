@@ -9,9 +9,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents.models import Run
+from agents.services.closing import end_waiting_run
 from agents.services.events import append_events, entered
-from agents.services.outcomes import CANCELLED
-from agents.services.recording import close_open_steps
 
 BATCH = 500
 """Runs that one request cancels."""
@@ -19,21 +18,21 @@ BATCH = 500
 
 @transaction.atomic
 def cancel_run(*, run_id: UUID) -> Run:
-    """Cancel a run: at once where it waits, at its next step where a worker is at it.
+    """Cancel a run: at once where it waits, else as soon as its worker hears of it.
 
-    Doing it again changes nothing, and neither does cancelling a run that is over.
+    A worker gives up the model call that is under way, tells the tools at work, and waits for
+    those whose effects must be accounted for. Doing it again changes nothing, and neither does
+    cancelling a run that is over.
     """
     run = Run.objects.select_for_update().get(id=run_id)
     if run.is_over or run.status == Run.Status.CANCELLING:
         return run
     run.cancel_requested_at = timezone.now()
     if run.status in Run.WAITING:
-        run.status = Run.Status.CANCELLED
-        run.ended_at = run.cancel_requested_at
-        close_open_steps(run.id, CANCELLED)
-    else:
-        run.status = Run.Status.CANCELLING
-    run.save(update_fields=["status", "cancel_requested_at", "ended_at"])
+        end_waiting_run(run, Run.Status.CANCELLED)
+        return run
+    run.status = Run.Status.CANCELLING
+    run.save(update_fields=["status", "cancel_requested_at"])
     append_events(run.id, entered(run.status))
     return run
 

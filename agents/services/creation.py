@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import orjson
 from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
 from uuid_utils.compat import uuid7
 
 from agents.models import Agent, Run
@@ -26,18 +28,31 @@ from agents.tool_registry import ToolRegistry
 from llmbroker.models import Message
 from llmbroker.text import storable_json
 from tenants.caller import Caller
-from tenants.errors import Conflict
+from tenants.errors import Conflict, InvalidInput
 from tenants.services.limits import hold_run_limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """What a run is to do. What is None is the agent's, else a default."""
+    """What a run is to do. What is None is the agent's, else a default.
+
+    It begins ``after_seconds`` or at ``start_at``; if it still waits ``expires_after`` seconds
+    from now, for a worker or for somebody's word, it expires.
+    """
 
     messages: Sequence[Message]
     agent: str | None = None
     tools: Sequence[str] | None = None
+    client_tools: Sequence[Mapping[str, Any]] = ()
     max_steps: int | None = None
+    max_tool_calls: int | None = None
+    max_tokens: int | None = None
+    max_cost: Decimal | None = None
+    max_seconds: int | None = None
+    final_answer: bool = False
+    after_seconds: float | None = None
+    start_at: datetime | None = None
+    expires_after: float | None = None
     operation: str | None = None
     trace_id: str | None = None
     variables: Mapping[str, Any] | None = None
@@ -80,6 +95,7 @@ def create_run(
         return _replayed(earlier, request)
     run = _new_run(caller, request, available)
     available.require(run.tools)
+    _check_client_tools(run)
     if request.thread is not None and request.multitask_strategy == "interrupt":
         for run_id in unfinished(request.thread):
             cancel_run(run_id=run_id)
@@ -113,14 +129,41 @@ def _new_run(caller: Caller, request: RunRequest, available: ToolRegistry) -> Ru
         thread_id=request.thread,
         messages=storable_json([*before, *request.messages]),
         tools=list(template.tools if request.tools is None else request.tools),
+        client_tools=storable_json([dict(each) for each in request.client_tools]),
         max_steps=request.max_steps or template.max_steps,
+        max_tool_calls=request.max_tool_calls,
+        max_tokens=request.max_tokens,
+        max_cost=request.max_cost,
+        max_seconds=request.max_seconds,
+        final_answer=request.final_answer,
         operation=request.operation or template.operation or template.slug or None,
         trace_id=request.trace_id or str(run_id),
         prefer=request.prefer or template.prefer,
         output_schema=request.output_schema or template.output_schema,
         metadata=request.metadata or {},
         created_by=caller.user,
+        **_times(request),
     )
+
+
+def _times(request: RunRequest) -> dict[str, Any]:
+    """When the run is due and when it expires, by the database's clock where it is told in
+    seconds from now."""
+    times: dict[str, Any] = {}
+    if request.start_at is not None:
+        times["due_at"] = request.start_at
+    elif request.after_seconds is not None:
+        times["due_at"] = Now() + timedelta(seconds=request.after_seconds)
+    if request.expires_after is not None:
+        times["expires_at"] = Now() + timedelta(seconds=request.expires_after)
+    return times
+
+
+def _check_client_tools(run: Run) -> None:
+    names = [tool["name"] for tool in run.client_tools]
+    taken = next((name for name in names if name in run.tools or names.count(name) > 1), None)
+    if taken is not None:
+        raise InvalidInput(f"Two tools are called {taken}.", param="client_tools")
 
 
 @transaction.atomic
@@ -128,9 +171,10 @@ def _store(run: Run, caller: Caller, request: RunRequest) -> None:
     hold_run_limits(caller=caller, active=partial(active_runs, caller.tenant))
     join(run, len(request.messages), request.multitask_strategy)
     run.save(force_insert=True)
+    run.refresh_from_db(fields=["due_at", "expires_at"])
     append_events(run.id, entered(Run.Status.QUEUED))
     if run.history_index is None:
-        transaction.on_commit(partial(ring, run.id))
+        transaction.on_commit(ring)
 
 
 def _replayed(earlier: Run, request: RunRequest) -> CreatedRun:

@@ -1,21 +1,23 @@
-"""The queue as a doorbell: it carries a run's id, and losing or repeating it changes nothing."""
+"""The queue as a doorbell: it carries nothing, and losing or repeating it changes nothing.
+
+What there is to do is told by the runs' rows alone.
+"""
 
 from __future__ import annotations
 
 import logging
-from uuid import UUID
 
 from celery import current_app
 from kombu.exceptions import OperationalError
 
-ADVANCE_RUN = "agents.advance_run"
+ADVANCE_RUNS = "agents.advance_runs"
 
 log = logging.getLogger(__name__)
 
 
-def ring(run_id: UUID) -> None:
-    """Tell a worker that a run is worth a look. What does not arrive, the reaper rings again."""
+def ring() -> None:
+    """Tell a worker that there are runs. What does not arrive, workers find by themselves."""
     try:
-        current_app.send_task(ADVANCE_RUN, args=[str(run_id)], retry=False, ignore_result=True)
+        current_app.send_task(ADVANCE_RUNS, retry=False, ignore_result=True)
     except OperationalError as error:
-        log.warning("run %s is stored, but the queue did not take it yet: %s", run_id, error)
+        log.warning("a run is stored, but the queue did not take its ring: %s", error)

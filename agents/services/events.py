@@ -7,6 +7,8 @@ message.completed  {step}                           the final answer; read with 
 tool_call.created  {step, tool_call_id, name}
 tool_call.output   {step, tool_call_id, name, outcome}
 usage.updated      {usage}                          of the whole run so far
+approval.requested {step, tool_call_id, name}       a call waits for somebody's word
+approval.resolved  {step, tool_call_id, name, decision}
 error              {code, message}
 """
 
@@ -114,3 +116,14 @@ def left(outcome: Outcome) -> list[Happening]:
 
 def _tool_call(step: Step) -> dict[str, Any]:
     return {"step": step.number, "tool_call_id": step.tool_call_id, "name": step.name}
+
+
+def asked_for(step: Step) -> Happening:
+    """A tool call waits for somebody's word."""
+    return "approval.requested", _tool_call(step)
+
+
+def decided(step: Step) -> Happening:
+    """Somebody has decided about a tool call."""
+    decision = (step.decision or {}).get("decision")
+    return "approval.resolved", {**_tool_call(step), "decision": decision}

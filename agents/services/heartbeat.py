@@ -1,31 +1,45 @@
-"""Keeps the leases of this process alive, however long a model takes to answer."""
+"""Keeps the leases of a worker alive, however long a model takes to answer.
+
+A thread of its own: an event loop that some tool holds up must not cost a thousand leases.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
-from django.db import Error, connections
+from django.db import Error
 
 from agents.services.leases import Lease, extend
-from tenants.context import all_tenants
+from agents.services.ledger import Ledger
 
-EVERY = 4.0
+EVERY = 2.0
 """Seconds between two heartbeats: a lease outlives two that fail."""
 
 log = logging.getLogger(__name__)
 
 
 class Heartbeat:
-    """One thread for all runs that this process works on; it ends when there are none."""
+    """Tells ``cancelled`` and ``lost`` of leases, in its own thread, as soon as it knows."""
 
-    def __init__(self, every: float = EVERY) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        *,
+        cancelled: Callable[[Lease], None],
+        lost: Callable[[Lease], None],
+        every: float = EVERY,
+    ) -> None:
+        self._ledger = ledger
+        self._cancelled = cancelled
+        self._lost = lost
         self._every = every
         self._leases: set[Lease] = set()
         self._lock = threading.Lock()
-        self._idle = threading.Event()
+        self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
     @contextmanager
@@ -33,7 +47,6 @@ class Heartbeat:
         """Renew ``lease`` for as long as the block runs."""
         with self._lock:
             self._leases.add(lease)
-            self._idle.clear()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
                 self._thread.start()
@@ -42,33 +55,29 @@ class Heartbeat:
         finally:
             with self._lock:
                 self._leases.discard(lease)
-                if not self._leases:
-                    self._idle.set()
 
     def beat(self) -> None:
         """Renew all leases now."""
         with self._lock:
-            leases = tuple(self._leases)
-        with all_tenants("heartbeat of runs", routine=True):
-            extend(leases)
+            leases = frozenset(self._leases)
+        standing = self._ledger.call(partial(extend, leases)) if leases else None
+        with self._lock:
+            still = leases & self._leases
+        if standing is not None:
+            for lease in standing.cancelling & still:
+                self._cancelled(lease)
+            for lease in still - standing.held:
+                self._lost(lease)
+
+    def close(self) -> None:
+        """End the thread."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
 
     def _run(self) -> None:
-        while self._goes_on():
-            if self._idle.wait(self._every):
-                continue
+        while not self._ended.wait(self._every):
             try:
                 self.beat()
             except Error:
                 log.warning("a heartbeat did not reach the database", exc_info=True)
-            finally:
-                connections.close_all()  # to the pool: between two beats there is nothing to do
-
-    def _goes_on(self) -> bool:
-        with self._lock:
-            if not self._leases:
-                self._thread = None
-            return self._thread is not None
-
-
-heartbeat = Heartbeat()
-"""The one of this process. It begins with the first run, so after any fork."""

@@ -19,8 +19,9 @@ from tenants.services.limits import hold_run_limits
 
 # What a new run takes over of the old one. Its thread it leaves: others may have gone on there.
 _COPIED = (
-    "tenant_id", "scope_id", "agent_id", "agent_version_id", "messages", "tools", "max_steps",
-    "operation", "prefer", "output_schema",
+    "tenant_id", "scope_id", "agent_id", "agent_version_id", "messages", "tools",
+    "client_tools", "max_steps", "max_tool_calls", "max_tokens", "max_cost", "max_seconds",
+    "final_answer", "operation", "prefer", "output_schema",
 )  # fmt: skip
 
 
@@ -48,7 +49,7 @@ def retry_run(*, run: Run, from_step: int, by: User | None) -> Run:
     Step.objects.bulk_create(_copied(step, new) for step in kept)
     append_events(new.id, entered(Run.Status.QUEUED, retry_of=str(run.id)))
     note("run.retried", run, tenant_id=run.tenant_id, changes={"from": from_step, "as": new.id})
-    transaction.on_commit(partial(ring, new.id))
+    transaction.on_commit(ring)
     return new
 
 

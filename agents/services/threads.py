@@ -124,7 +124,7 @@ def start_next(thread: Thread) -> None:
     if run is not None:
         _take_turn(run, thread)
         run.save(update_fields=["messages", "history_index"])
-        transaction.on_commit(lambda: ring(run.id))
+        transaction.on_commit(ring)
 
 
 def _require_room(thread: Thread, more: int) -> None:

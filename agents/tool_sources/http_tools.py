@@ -63,6 +63,7 @@ def http_tool(row: HttpTool, *, resolver: AbstractResolver | None = None) -> Too
             description=row.description,
             parameters=row.parameters,
             effect=cast("Effect", row.effect),
+            requires_approval=row.requires_approval,
             timeout=row.timeout + GRACE,
         ),
         "http",

@@ -14,13 +14,16 @@ from agents.models import Run, Step
 from agents.pages import numbered_page
 from agents.selectors import run_of, runs_of
 from agents.serializers.runs import (
+    ApprovalsInput,
     CancelledRuns,
     RunFilter,
     RunInput,
     RunOutput,
     RunSummary,
     StepOutput,
+    ToolOutputsInput,
 )
+from agents.services.answering import Decision, ToolOutput, decide, submit_tool_outputs
 from agents.services.cancelling import cancel_run, cancel_runs
 from agents.services.creation import CreatedRun, RunRequest, create_run
 from agents.tool_sources.catalog import TenantTools
@@ -93,6 +96,34 @@ class RunsCancel(APIView):
         runs = runs_of(caller_of(request)).filter(**conditions)
         cancelled, has_more = cancel_runs(runs=runs)
         return Response({"cancelled": cancelled, "has_more": has_more})
+
+
+class RunApprovals(APIView):
+    """Decisions about tool calls that wait for approval."""
+
+    required_permissions: ClassVar = {"POST": RUNS_WRITE}
+
+    @extend_schema(request=ApprovalsInput, responses=RunOutput)
+    def post(self, request: Request, run_id: UUID) -> Response:
+        """Approve, edit or reject calls; the run goes on once nothing it waits for is missing."""
+        run = run_of(caller_of(request), run_id)
+        given = validated(ApprovalsInput, request)["approvals"]
+        decisions = [Decision(**each) for each in given]
+        return Response(_whole(decide(run_id=run.id, decisions=decisions)))
+
+
+class RunToolOutputs(APIView):
+    """Outputs of tools that the client runs."""
+
+    required_permissions: ClassVar = {"POST": RUNS_WRITE}
+
+    @extend_schema(request=ToolOutputsInput, responses=RunOutput)
+    def post(self, request: Request, run_id: UUID) -> Response:
+        """Submit outputs, or word of a call whose outcome is unknown; some now, others later."""
+        run = run_of(caller_of(request), run_id)
+        given = validated(ToolOutputsInput, request)["tool_outputs"]
+        outputs = [ToolOutput(**each) for each in given]
+        return Response(_whole(submit_tool_outputs(run_id=run.id, outputs=outputs)))
 
 
 class RunSteps(APIView):

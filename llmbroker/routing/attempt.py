@@ -231,6 +231,11 @@ class Attempt:
             **self._cost(completion),
         )
 
+    def cost_micros(self, completion: Completion) -> int | None:
+        """What the answer cost, in millionths of a US dollar."""
+        cost: int | None = self._cost(completion).get("cost_micros")
+        return cost
+
     def _cost(self, completion: Completion) -> dict[str, Any]:
         if self._engine.pricing is None or completion.usage is None:
             return {}

@@ -35,6 +35,7 @@ class Options(TypedDict, total=False):
     """What can be declared beside the callable.
 
     ``timeout`` is in seconds. Calls of ``sequential`` functions never overlap within a run.
+    Calls of functions that ``requires_approval`` wait for somebody's word in runs that can wait.
     ``strict`` asks for the form of the schema that providers can enforce. ``parameters`` is a
     JSON Schema written by hand, used in place of the signature's.
     """
@@ -45,6 +46,7 @@ class Options(TypedDict, total=False):
     sequential: bool
     timeout: float | None
     strict: bool
+    requires_approval: bool
     parameters: Mapping[str, Any] | None
 
 
@@ -63,6 +65,7 @@ class Function(Generic[P, R]):
         self.sequential = options.get("sequential", False)
         self.timeout = options.get("timeout")
         self.strict = options.get("strict", False)
+        self.requires_approval = options.get("requires_approval", False)
         self.is_async = is_coroutine_function(function)
         self._options = options
         if needs_its_frame(function):

@@ -6,17 +6,16 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from llmbroker.tools.calls import ToolCall
 from llmbroker.tools.capping import MAX_RESULT_CHARS
 from llmbroker.tools.context import ToolContext
-from llmbroker.tools.execution import outcome, refusal, run_here
+from llmbroker.tools.execution import refusal, run_here
 from llmbroker.tools.loop import ToolLoop
-from llmbroker.tools.outcomes import INTERRUPTED, NOT_RUN, TIMED_OUT, ToolStatus, failure
+from llmbroker.tools.outcomes import INTERRUPTED, NOT_RUN, ToolStatus, failure
 from llmbroker.tools.steps import ToolResult
 from llmbroker.tools.toolbox import Runnable, Toolbox
-from llmbroker.tools.work import settled
+from llmbroker.tools.work import result_of, settled
 from llmbroker.tools.workers import run_coroutine
 
 MAX_TOOL_CONCURRENCY = 8
@@ -112,18 +111,7 @@ class _Turn:
         seconds = self._time_for(tool)
         self._begun.add(call.id)
         work = await settled(tool, call, self._context(call, seconds), seconds)
-        self._results[call.id] = self._result(call, work, seconds)
-
-    def _result(
-        self, call: ToolCall, work: asyncio.Future[Any], seconds: float | None
-    ) -> ToolResult:
-        if not work.done():
-            text = failure(call.name, TIMED_OUT.format(seconds=seconds))
-            return ToolResult(call, text, ToolStatus.TIMEOUT)
-        if work.cancelled() or isinstance(work.exception(), asyncio.CancelledError):
-            text = failure(call.name, "the tool cancelled itself")
-            return ToolResult(call, text, ToolStatus.FAILED)
-        return outcome(call, work.result, self._runner.max_result_chars)
+        self._results[call.id] = result_of(call, work, seconds, self._runner.max_result_chars)
 
     def _cut_short(self, call: ToolCall) -> ToolResult:
         problem = INTERRUPTED if call.id in self._begun else NOT_RUN

@@ -8,8 +8,11 @@ from contextlib import suppress
 from typing import Any
 
 from llmbroker.tools.calls import ToolCall
+from llmbroker.tools.capping import MAX_RESULT_CHARS
 from llmbroker.tools.context import ToolContext
-from llmbroker.tools.execution import awaited, value_of
+from llmbroker.tools.execution import awaited, outcome, value_of
+from llmbroker.tools.outcomes import TIMED_OUT, ToolStatus, failure
+from llmbroker.tools.steps import ToolResult
 from llmbroker.tools.toolbox import Runnable
 from llmbroker.tools.workers import in_thread
 
@@ -33,6 +36,22 @@ async def settled(
     if work.cancelled() or work.exception() or not inspect.isawaitable(work.result()):
         return work
     return await _waited_for(asyncio.ensure_future(awaited(work.result())), None)
+
+
+def result_of(
+    call: ToolCall,
+    work: asyncio.Future[Any],
+    seconds: float | None,
+    limit: int = MAX_RESULT_CHARS,
+) -> ToolResult:
+    """What the model is told of work that has settled."""
+    if not work.done():
+        text = failure(call.name, TIMED_OUT.format(seconds=seconds))
+        return ToolResult(call, text, ToolStatus.TIMEOUT)
+    if work.cancelled() or isinstance(work.exception(), asyncio.CancelledError):
+        text = failure(call.name, "the tool cancelled itself")
+        return ToolResult(call, text, ToolStatus.FAILED)
+    return outcome(call, work.result, limit)
 
 
 async def _waited_for(work: asyncio.Future[Any], seconds: float | None) -> asyncio.Future[Any]:

@@ -17,7 +17,7 @@ from llmbroker.models import LLMConfig, Usage
 from llmbroker.outgoing import Admission, Outgoing, Spent
 from llmbroker.prices import cost_of
 from tenants.context import Reach, current, scope_active
-from tenants.database import in_thread
+from tenants.database import in_thread_shared
 from tenants.limits.key_uses import KeyUses
 from tenants.limits.ledger import Ledger
 from tenants.limits.purse import Held, Purse
@@ -116,7 +116,9 @@ class LimitGate:
         known = self._known.get((scope, token_id))
         if known is None or known[0] < time.monotonic():
             question = ("limits", scope, token_id)
-            found = await self._memory.ask(question, lambda: in_thread(_read, scope, token_id))
+            found = await self._memory.ask(
+                question, lambda: in_thread_shared(_read, scope, token_id)
+            )
             if len(self._known) > REMEMBERED:
                 self._known.clear()
             known = self._known[scope, token_id] = (time.monotonic() + KNOWN_FOR, *found)

@@ -10,7 +10,7 @@ from tenants.walls import Wall
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("tenants", "0005_audit"),
+        ("tenants", "0006_run_weights"),
     ]
 
     operations = [

@@ -18,10 +18,12 @@ class Limit(models.Model):
         TOKENS_PER_MINUTE = "tokens_per_minute", "tokens per minute"
         CONCURRENT_CALLS = "concurrent_calls", "concurrent calls"
         CONCURRENT_RUNS = "concurrent_runs", "concurrent runs"
+        EXECUTING_RUNS = "executing_runs", "runs at work at once"
         USD_PER_DAY = "usd_per_day", "US dollars per day"
         USD_PER_MONTH = "usd_per_month", "US dollars per month"
 
     MONEY = (Kind.USD_PER_DAY, Kind.USD_PER_MONTH)
+    RUNS = (Kind.CONCURRENT_RUNS, Kind.EXECUTING_RUNS)
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     tenant = models.ForeignKey(Tenant, models.CASCADE, related_name="limits")
@@ -57,6 +59,7 @@ class Limit(models.Model):
                         "tokens_per_minute",
                         "concurrent_calls",
                         "concurrent_runs",
+                        "executing_runs",
                         "usd_per_day",
                         "usd_per_month",
                     ]

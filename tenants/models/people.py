@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from django.conf import settings
-from django.core.validators import RegexValidator
+from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
 from uuid_utils.compat import uuid7
@@ -34,6 +34,12 @@ class Tenant(models.Model):
         default=False,
         help_text="May pay with the installation's own keys where it has none itself.",
     )
+    run_weight = models.PositiveSmallIntegerField(
+        default=1,
+        db_default=1,
+        validators=[MinValueValidator(1)],
+        help_text="How many runs it is given for each one of a tenant of weight 1.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     wall = Wall(tenant="id", lookup=(_OF_A_SHOWN_ROW,))
@@ -46,6 +52,7 @@ class Tenant(models.Model):
             models.CheckConstraint(
                 condition=Q(slug__regex=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"), name="tenant_slug_form"
             ),
+            models.CheckConstraint(condition=Q(run_weight__gte=1), name="tenant_run_weight_range"),
         )
 
     def __str__(self) -> str:

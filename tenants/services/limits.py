@@ -28,7 +28,7 @@ def set_limit(
         raise InvalidInput("A limit is a scope's or a token's.", param="token")
     if kind not in Limit.MONEY and value != int(value):
         raise InvalidInput("This limit is a whole number.", param="value")
-    if token is not None and kind == Limit.Kind.CONCURRENT_RUNS:
+    if token is not None and kind in Limit.RUNS:
         raise InvalidInput("Runs count for their scope: limit that.", param="kind")
     with transaction.atomic():
         limit, _ = Limit.objects.update_or_create(

@@ -8,7 +8,6 @@ import redis
 from django.conf import settings as project
 
 from agents.models import Run
-from agents.services.reaping import reap_runs
 from tests.agents.helpers import worker_dies
 from tests.support.model_server import ModelServer, ask, by_turn, say
 from tests.support.weather_service import weather_service
@@ -140,7 +139,7 @@ def test_a_run_calls_three_tools_and_answers_and_all_of_it_can_be_seen(
     everything = json.dumps([run, steps, calls, events]).encode() + message
     assert KEY not in process.output
     assert KEY.encode() not in everything
-    assert QUESTION[:20].encode() not in message, "only the id travels"
+    assert QUESTION[:20].encode() not in message, "nothing of it travels"
 
 
 def test_a_worker_killed_in_the_middle_hands_its_run_on(acme_api, worker, model, queue):
@@ -155,9 +154,7 @@ def test_a_worker_killed_in_the_middle_hands_its_run_on(acme_api, worker, model,
     model.answer_with(SEED_TASK)
     run = Run.objects.get(id=run_id)
     worker_dies(run)  # the lease would run out by itself in a few seconds
-    Run.objects.filter(id=run_id).update(rung_at=run.created_at.replace(year=2000))
     with worker():
-        assert reap_runs() == 1
         assert ended(acme_api, run_id)["output_text"] == ANSWER
     assert listed(acme_api, f"runs/{run_id}/steps")[:2] == done
     assert len(model.requests) == 4 + 1, "only the call in flight is made again"

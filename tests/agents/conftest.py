@@ -1,11 +1,13 @@
 """Runs on a real database, a real engine and a model server over HTTP."""
 
 import pytest
+from django.db import connections
 
 from agents.models import Run
 from agents.native_tools import TOOLS
-from agents.services.advance import advance_run
 from agents.services.creation import RunRequest, create_run
+from agents.services.ledger import Ledger
+from agents.services.worker import advance_run
 from llmbroker import Broker, InMemoryRegistry, InMemoryStore, LLMConfig
 from tests.agents.helpers import MODEL_KEY, caller_of, registry
 from tests.support.model_server import ModelServer
@@ -48,11 +50,26 @@ def start(alice, native):
 
 
 @pytest.fixture
-def advance(broker, native):
-    """``advance(run)``: what a worker does when the bell rings; returns the run as it is then."""
+def ledger(db):
+    """A worker's, which shares this test's transaction if there is one."""
+    lent = connections["default"]
+    if not lent.in_atomic_block:
+        with Ledger() as ledger:
+            yield ledger
+        return
+    lent.inc_thread_sharing()
+    with Ledger(lent=lent) as ledger:
+        yield ledger
+    lent.dec_thread_sharing()
 
-    def advance(run, *, tools=native, broker=broker):
-        advance_run(run_id=run.id, broker=broker, tools=lambda _: tools)
+
+@pytest.fixture
+def advance(broker, native, ledger):
+    """``advance(run)``: what a worker does with a run; returns the run as it is then."""
+
+    def advance(run, *, tools=native, tools_of=None, broker=broker):
+        of_run = (lambda run: tools_of(run, broker)) if tools_of else (lambda _: tools)
+        advance_run(run_id=run.id, broker=broker, tools=of_run, ledger=ledger)
         return Run.objects.get(id=run.id)
 
     return advance

@@ -28,6 +28,17 @@ def registry(functions):
     return ToolRegistry(map(Tool, functions))
 
 
+class Models:
+    """In a Broker's place: what ``chat`` says, asked for on the Broker's own event loop."""
+
+    def __init__(self, broker, chat):
+        self.run, self.chat = broker.run, chat
+        self.asynchronous = self
+
+    def for_scope(self, scope):
+        return self
+
+
 def worker_dies(run):
     """The lease of whoever worked on ``run`` runs out."""
     past = timezone.now() - timedelta(seconds=1)

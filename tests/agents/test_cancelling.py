@@ -4,8 +4,8 @@ import pytest
 
 from agents.models import Run
 from agents.services.cancelling import cancel_run
-from agents.services.leases import claim
-from tests.agents.helpers import a_tool, registry, worker_dies
+from agents.services.dispatch import claim
+from tests.agents.helpers import Models, a_tool, registry, worker_dies
 from tests.support.model_server import ask, say
 
 pytestmark = pytest.mark.django_db
@@ -56,7 +56,12 @@ def test_tools_that_have_not_begun_are_not_run(model, start, advance):
         cancel_run(run_id=run.id)
         return "stopping"
 
-    tools = registry([a_tool("stop", stop), a_tool("effect", lambda: ran.append(1))])
+    tools = registry(
+        [
+            a_tool("stop", stop, sequential=True),
+            a_tool("effect", lambda: ran.append(1), sequential=True),
+        ]
+    )
     model.script(ask(("stop", {}), ("effect", {}), ("effect", {})))
     run = start(tools=["stop", "effect"], available=tools)
     run = advance(run, tools=tools)
@@ -71,23 +76,17 @@ def test_tools_that_have_not_begun_are_not_run(model, start, advance):
 
 
 def test_an_answer_that_arrives_while_cancelling_is_kept_as_a_step_and_not_as_success(
-    model, start, advance, broker
+    model, start, advance, broker, ledger
 ):
-    class CancelsMeanwhile:
+    async def cancelled_meanwhile(*args, **kwargs):
         """The answer is on its way when the cancel comes."""
-
-        def for_scope(self, scope):
-            self.caller = broker.for_scope(scope)
-            return self
-
-        def chat(self, *args, **kwargs):
-            reply = self.caller.chat(*args, **kwargs)
-            cancel_run(run_id=run.id)
-            return reply
+        reply = await broker.asynchronous.chat(*args, **kwargs)
+        await ledger.ask(lambda: cancel_run(run_id=run.id))
+        return reply
 
     model.script(say("Too late."))
     run = start()
-    run = advance(run, broker=CancelsMeanwhile())
+    run = advance(run, broker=Models(broker, cancelled_meanwhile))
     assert (run.status, run.output_text) == ("cancelled", None)
     assert run.steps.get().message["content"] == "Too late."
     assert run.usage["total_tokens"] == 15

@@ -41,8 +41,9 @@ def test_a_run_is_accepted_and_shown_as_queued(client, alice):
     assert answer.status_code == 202
     run = Run.objects.get()
     body = answer.json()
-    times = {name: body.pop(name) for name in ("created_at", "started_at", "ended_at")}
+    times = {name: body.pop(name) for name in ("created_at", "due_at", "started_at", "ended_at")}
     assert times["created_at"] is not None
+    assert times["due_at"] is not None
     assert (times["started_at"], times["ended_at"]) == (None, None)
     assert body == {
         "id": str(run.id),
@@ -59,6 +60,12 @@ def test_a_run_is_accepted_and_shown_as_queued(client, alice):
         "messages": HELLO,
         "tools": ["today", "calculate"],
         "max_steps": 3,
+        "max_tool_calls": None,
+        "max_tokens": None,
+        "max_cost": None,
+        "max_seconds": None,
+        "effects": None,
+        "expires_at": None,
         "operation": "greeting",
         "trace_id": "t-1",
         "metadata": {"ticket": "42"},

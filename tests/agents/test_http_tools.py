@@ -4,8 +4,7 @@ import gzip
 
 import pytest
 
-from agents.models import HttpTool, Run
-from agents.services.advance import advance_run
+from agents.models import HttpTool
 from agents.services.http_tools import create_http_tool
 from agents.services.prompts import PromptText, create_prompt
 from agents.tool_sources.catalog import tools_of, tools_of_run
@@ -219,13 +218,12 @@ class TestAddresses:
         assert server.requests == []
 
 
-def test_a_run_uses_it_as_any_other_tool(*, define, server, model, start, broker, alice):
+def test_a_run_uses_it_as_any_other_tool(*, define, server, model, start, advance, alice):
     new = define()
     server.answer(200, {"charged": 5})
     model.script(ask(("shop-charge", {"amount": 5}), ("today", {})), say("Paid."))
     run = start("Pay.", available=tools_of(alice.tenant), tools=["shop-charge", "today"])
-    advance_run(run_id=run.id, broker=broker, tools=lambda run: tools_of_run(run, broker))
-    run = Run.objects.get(id=run.id)
+    run = advance(run, tools_of=tools_of_run)
     assert (run.status, run.output_text) == ("completed", "Paid.")
     (request,) = server.requests
     assert request.json["run_id"] == str(run.id)
@@ -234,7 +232,7 @@ def test_a_run_uses_it_as_any_other_tool(*, define, server, model, start, broker
     assert request.is_signed_with(new.secret.reveal())
 
 
-def test_a_template_calls_it_too(*, define, server, broker, alice, model, start):
+def test_a_template_calls_it_too(*, define, server, alice, model, start, advance):
     define()
     server.answer(200, {"charged": 5})
     create_prompt(
@@ -245,6 +243,6 @@ def test_a_template_calls_it_too(*, define, server, broker, alice, model, start)
     )
     model.script(ask(("shop-report", {})), say("reported"), say("Done."))
     run = start("?", available=tools_of(alice.tenant), tools=["shop-report"])
-    advance_run(run_id=run.id, broker=broker, tools=lambda run: tools_of_run(run, broker))
+    advance(run, tools_of=tools_of_run)
     assert server.requests[0].json["arguments"] == {"amount": 5}
     assert '"charged"' in model.requests[1].messages[-1]["content"]

@@ -9,9 +9,8 @@ from mcp import Client
 from mcp_types import Tool as ListedTool
 from uuid_utils.compat import uuid7
 
-from agents.models import McpServer, Run
+from agents.models import McpServer
 from agents.selectors import mcp_server_of
-from agents.services.advance import advance_run
 from agents.services.mcp_servers import create_mcp_server, fresh_tools_of_run, refresh_tools
 from agents.tool_sources.catalog import tools_of
 from agents.tool_sources.mcp_connection import McpUnavailableError, Target
@@ -205,13 +204,12 @@ def test_a_connection_that_nobody_uses_is_closed(library, local):
     assert own.use(target, Client.list_tools, timeout=10).tools
 
 
-def test_an_old_list_is_refreshed_by_the_run_that_uses_it(add, alice, start, broker, model):
+def test_an_old_list_is_refreshed_by_the_run_that_uses_it(add, alice, start, advance, model):
     server = add()
     run = start("?", available=tools_of(alice.tenant), tools=["library-find_book", "today"])
     McpServer.objects.update(tools=[], listed_at="2026-01-01T00:00:00Z")
     model.script(ask(("library-find_book", {"title": "Dune"})), say("Found."))
-    advance_run(run_id=run.id, broker=broker, tools=lambda run: fresh_tools_of_run(run, broker))
-    run = Run.objects.get(id=run.id)
+    run = advance(run, tools_of=fresh_tools_of_run)
     assert (run.status, run.steps.get(kind="tool_call").result) == ("completed", "3 × «Dune»")
     assert len(mcp_server_of(alice.tenant, server["id"]).tools) == 5
 

@@ -8,7 +8,7 @@ from django.db import OperationalError, connection
 from agents.models import Run
 from llmbroker import Broker, InMemoryRegistry, LLMConfig
 from tenants.errors import SecretUnavailable
-from tests.agents.helpers import MODEL_KEY, worker_dies
+from tests.agents.helpers import MODEL_KEY, Models, worker_dies
 from tests.support.model_server import ask, fail, say
 
 pytestmark = pytest.mark.django_db
@@ -65,29 +65,24 @@ def test_a_scope_without_any_key_is_told_so(start, advance, model):
     assert model.requests == []
 
 
-def test_a_secret_that_cannot_be_opened_is_told_by_its_own_code(start, advance):
-    class Locked:
-        def for_scope(self, scope):
-            return self
+def test_a_secret_that_cannot_be_opened_is_told_by_its_own_code(start, advance, broker):
+    async def locked(*args, **kwargs):
+        raise SecretUnavailable("The key OPENAI_API_KEY cannot be opened: enter it again.")
 
-        def chat(self, *args, **kwargs):
-            raise SecretUnavailable("The key OPENAI_API_KEY cannot be opened: enter it again.")
-
-    run = advance(start(), broker=Locked())
+    run = advance(start(), broker=Models(broker, locked))
     assert run.last_error == {
         "code": "secret_unavailable",
         "message": "The key OPENAI_API_KEY cannot be opened: enter it again.",
     }
 
 
-def test_a_fault_of_ours_ends_the_run_without_telling_its_insides(start, advance):
-    class Broken:
-        def for_scope(self, scope):
-            raise ZeroDivisionError("internals")
+def test_a_fault_of_ours_ends_the_run_without_telling_its_insides(start, advance, broker):
+    async def broken(*args, **kwargs):
+        raise ZeroDivisionError("internals")
 
     run = start()
     with pytest.raises(ZeroDivisionError):
-        advance(run, broker=Broken())
+        advance(run, broker=Models(broker, broken))
     run.refresh_from_db()
     assert run.status == "failed"
     assert run.last_error == {

@@ -2,8 +2,6 @@
 
 import pytest
 
-from agents.models import Run
-from agents.services.advance import advance_run
 from agents.services.prompts import PromptText, add_version, create_prompt
 from agents.tool_sources.catalog import tools_of, tools_of_run
 from tests.support.model_server import Reply, ask, say
@@ -26,7 +24,7 @@ def define(alice):
 
 
 @pytest.fixture
-def complete(alice, start, broker):
+def complete(alice, start, advance):
     """``complete(run)`` as a worker does it, with all that alice's tenant has."""
 
     def complete(*tools):
@@ -34,8 +32,7 @@ def complete(alice, start, broker):
         return work(run)
 
     def work(run):
-        advance_run(run_id=run.id, broker=broker, tools=lambda run: tools_of_run(run, broker))
-        return Run.objects.get(id=run.id)
+        return advance(run, tools_of=tools_of_run)
 
     complete.work = work
     return complete

@@ -1,15 +1,12 @@
 """Plugins are found by name, and a wrong one is a clear error at its first use."""
 
 import sys
-import threading
-import time
 import types
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from agents.native_tools import TOOLS
-from agents.time_limit import within
 from agents.tool_registry import load_plugins
 from tests.agents.helpers import a_tool, registry
 
@@ -62,22 +59,3 @@ def test_a_plugin_of_something_else_is_named(monkeypatch):
 def test_two_tools_of_one_name_are_refused():
     with pytest.raises(ImproperlyConfigured, match="today"):
         registry([*TOOLS, a_tool("today", dict)])
-
-
-def test_a_function_within_its_time_gives_its_value_or_raises_its_error():
-    assert within(5, lambda: 2) == 2
-    with pytest.raises(TimeoutError, match="the tool's own"):
-        within(5, _raise)
-
-
-def test_a_function_beyond_its_time_is_not_waited_for():
-    release = threading.Event()
-    began = time.monotonic()
-    with pytest.raises(TimeoutError, match=r"no result within 0\.01 seconds"):
-        within(0.01, lambda: release.wait(30))
-    release.set()
-    assert time.monotonic() - began < 5
-
-
-def _raise():
-    raise TimeoutError("the tool's own")

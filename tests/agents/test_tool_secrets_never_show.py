@@ -8,7 +8,6 @@ import redis
 from django.conf import settings as project
 from django.db import connection
 
-from agents.services.advance import advance_run
 from agents.services.creation import RunRequest, create_run
 from agents.services.http_tools import create_http_tool
 from agents.services.mcp_servers import fresh_tools_of_run
@@ -50,7 +49,7 @@ def whole_database():
 
 
 def test_no_answer_log_step_event_row_or_message_holds_a_piece_of_a_tools_secret(
-    *, api, alice, library, queue, broker, model, settings, caplog
+    *, api, alice, library, queue, advance, model, settings, caplog
 ):
     caplog.set_level(logging.DEBUG)
     settings.BROKER_ALLOWED_ADDRESSES = ["127.0.0.1"]
@@ -88,7 +87,7 @@ def test_no_answer_log_step_event_row_or_message_holds_a_piece_of_a_tools_secret
             ),
             available=tools_of(alice.tenant),
         ).run
-        advance_run(run_id=run.id, broker=broker, tools=lambda run: fresh_tools_of_run(run, broker))
+        advance(run, tools_of=fresh_tools_of_run)
         assert server.requests[0].is_signed_with(secret)
     assert library.calls()[0]["headers"]["authorization"] == f"Bearer {TOKEN}"
 

@@ -193,7 +193,7 @@ def test_tools_beyond_the_limit_of_a_turn_are_not_run(told):
         ran.append(n)
 
     steps = told(*[("count", {"n": n}) for n in range(40)], tools=[a_tool("count", count)])
-    assert ran == list(range(32))
+    assert sorted(ran) == list(range(32))
     assert steps[-1].result == "Tool count failed: at most 32 tools are run in one turn"
 
 

