@@ -229,8 +229,8 @@ WEATHER_API_URL = env.str("WEATHER_API_URL", default="https://wttr.in")
 # Dotted paths of modules; the functions in their sequence TOOLS are tools of every tenant.
 AGENT_PLUGINS = env.list("AGENT_PLUGINS", default=["agents.native_tools"])
 
-# Runs of one tenant that a worker process works on at once; how long one goes on, in seconds, while another
-# tenant waits for its place; and how long a worker that is being stopped waits for model calls.
+# Runs of one tenant that a worker process works on at once; how long one goes on, in seconds,
+# while another tenant waits for its place; how long a worker that is stopped waits for models.
 RUNS_AT_ONCE = env.int("RUNS_AT_ONCE", default=1000)
 RUN_SLICE = env.float("RUN_SLICE", default=10.0)
 RUN_HAND_OVER = env.float("RUN_HAND_OVER", default=5.0)
