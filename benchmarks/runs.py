@@ -1,3 +1,4 @@
+# ruff: noqa: E402 - Django is set up before its models are imported
 """What a durable run costs: a real worker, PostgreSQL, Redis, and a model that takes its time.
 
     DATABASE_URL=… REDIS_URL=… python benchmarks/runs.py [--runs 2000] [--latency 1] [--slots 1000]
@@ -33,6 +34,8 @@ import django
 django.setup()
 
 import conversation
+import redis
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models.functions import Now
@@ -178,12 +181,15 @@ def queue_runs(new: NewTenant, count: int) -> None:
 
 
 @contextmanager
-def worker(slots: int) -> Iterator[Process]:
+def worker(
+    slots: int, *, app: str = "broker_project", threads: int = 4, **environment: str
+) -> Iterator[Process]:
     """A worker as operators start it."""
     process = Process(
-        *("-m", "celery", "-A", "broker_project", "worker", "-P", "threads", "-c", "4"),
+        *("-m", "celery", "-A", app, "worker", "-P", "threads", "-c", str(threads)),
         *("-l", "INFO", "--without-gossip", "--without-mingle"),
         RUNS_AT_ONCE=str(slots),
+        **environment,
     )
     try:
         process.wait_for(" ready.")
@@ -203,10 +209,7 @@ def measured(new: NewTenant, *, runs: int, latency: float, slots: int) -> Figure
             time.sleep(LOOK)
         makespan = time.monotonic() - began
         if Run.objects.filter(tenant=new.tenant).exclude(output_text=conversation.ANSWER).exists():
-            bad = Run.objects.filter(tenant=new.tenant).exclude(output_text=conversation.ANSWER)
-            raise RuntimeError(
-                f"not ended with the answer: {bad.values('status', 'last_error', 'incomplete_reason').first()}"
-            )
+            raise RuntimeError("a run has not ended with the answer")
         return Figures(
             makespan,
             ideal=conversation.CALLS * latency * -(-runs // slots),
@@ -214,6 +217,44 @@ def measured(new: NewTenant, *, runs: int, latency: float, slots: int) -> Figure
             peak_mb=process.peak_mb,
             connections=connections,
         )
+
+
+def measured_plain(url: str, *, runs: int, latency: float, slots: int) -> Figures:
+    """The same for plain Celery tasks, as many threads as slots."""
+    from benchmarks import plain_tasks
+
+    queue = redis.Redis.from_url(settings.REDIS_URL)
+    queue.delete(plain_tasks.DONE, "bench-plain")
+    with worker(slots, app="benchmarks.plain_tasks", threads=slots, BENCH_MODEL=url) as process:
+        for _ in range(runs):
+            plain_tasks.loop.delay()
+        began, cpu = time.monotonic(), process.cpu
+        while int(queue.get(plain_tasks.DONE) or 0) < runs:
+            time.sleep(LOOK)
+        return Figures(
+            time.monotonic() - began,
+            ideal=conversation.CALLS * latency * -(-runs // slots),
+            cpu_ms=(process.cpu - cpu) * 1000 / runs,
+            peak_mb=process.peak_mb,
+            connections=0,
+        )
+
+
+def waited(new: NewTenant, other: NewTenant, *, backlog: int, slots: int) -> tuple[float, float]:
+    """Seconds that one run of ``other``'s takes alone, and behind a backlog of ``new``'s."""
+    with worker(slots):
+        alone = _seconds_of_one(other)
+        queue_runs(new, backlog)
+        time.sleep(1.0)
+        return alone, _seconds_of_one(other)
+
+
+def _seconds_of_one(whose: NewTenant) -> float:
+    queue_runs(whose, 1)
+    began = time.monotonic()
+    while Run.objects.filter(tenant=whose.tenant, ended_at=None).exists():
+        time.sleep(LOOK)
+    return time.monotonic() - began
 
 
 def _connections() -> int:
@@ -232,13 +273,26 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--latency", type=float, default=1.0, metavar="SECONDS")
     parser.add_argument("--slots", type=int, default=1000)
+    parser.add_argument("--plain", action="store_true", help="plain Celery tasks beside it")
+    parser.add_argument("--backlog", type=int, help="only: one run behind so many of another's")
     asked = parser.parse_args()
     with (
         all_tenants("a benchmark"),
         model_server(asked.latency) as url,
         tenant(url) as new,
+        tenant(url, "bench-other") as other,
     ):
-        print(measured(new, runs=asked.runs, latency=asked.latency, slots=asked.slots))
+        if asked.backlog:
+            alone, behind = waited(new, other, backlog=asked.backlog, slots=asked.slots)
+            print(f"alone {alone:.2f} s, behind {asked.backlog} runs {behind:.2f} s")
+            return
+        sizes = {"runs": asked.runs, "latency": asked.latency, "slots": asked.slots}
+        durable = measured(new, **sizes)
+        print("durable runs:", durable)
+        if asked.plain:
+            plain = measured_plain(url, **sizes)
+            print("plain tasks: ", plain)
+            print(f"durability costs {durable.cpu_ms / plain.cpu_ms:.1f} times the CPU")
 
 
 if __name__ == "__main__":

@@ -252,8 +252,8 @@ AGENT_PLUGINS = env.list("AGENT_PLUGINS", default=["agents.native_tools"])
 # Days that runs are kept after their end where a tenant has no rule of its own; none: for ever.
 RUN_DAYS = env.int("RUN_DAYS", default=None)
 
-# Runs that one worker process works on at once; how long one goes on, in seconds, while another
-# tenant waits for its place; and how long a worker that is being stopped waits for model calls.
+# Runs of one tenant that a worker process works on at once; how long one goes on, in seconds,
+# while another tenant waits for its place; how long a worker that is stopped waits for models.
 RUNS_AT_ONCE = env.int("RUNS_AT_ONCE", default=1000)
 RUN_SLICE = env.float("RUN_SLICE", default=10.0)
 RUN_HAND_OVER = env.float("RUN_HAND_OVER", default=5.0)

@@ -16,8 +16,6 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db import Error
-
 from agents.services.advance import RunAtWork, Tools, Wish
 from agents.services.dispatch import Claimed, Queue, claim, claim_runs, queues
 from agents.services.doorbell import ring
@@ -31,12 +29,12 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How a worker goes about it; all but ``slots`` and ``share`` in seconds."""
+    """How a worker goes about it; all but ``slots`` and ``spare`` in seconds."""
 
     slots: int = 1000
-    """Runs at work at once."""
-    share: float = 0.9
-    """The part of the slots that one tenant can have."""
+    """Runs of one tenant at work at once."""
+    spare: float = 0.1
+    """As a part of ``slots``, how many more there are for others."""
     slice: float = 10.0
     """How long a run may work on while another tenant waits for its slot."""
     look: float = 0.5
@@ -82,13 +80,12 @@ class RunWorker:
     def wake(self) -> None:
         """The bell has rung."""
         self.start()
-        self._tell(self._bell.set)
+        self._tell(self._look)
 
     def begin_stop(self) -> None:
         """Take no more runs, and hand over those at work; ``stop`` waits for it."""
         self._stopping = True  # no lock: signal handlers call this
-        self._tell(self._bell.set)
-        self._tell(self._freed.set)
+        self._tell(self._look)
 
     def stop(self) -> None:
         """Hand the runs over to other workers: each at its next boundary, within a time."""
@@ -103,8 +100,8 @@ class RunWorker:
         while not self._stopping:
             try:
                 await self._take_turn()
-            except Error:
-                log.warning("the queue of runs cannot be read", exc_info=True)
+            except Exception:
+                log.exception("runs cannot be taken")
                 await _set_within(self._bell, self._pace.look)
         await self._hand_over()
 
@@ -112,21 +109,24 @@ class RunWorker:
         """Fill the free slots, and wait until there may be something to do."""
         self._bell.clear()
         self._freed.clear()
-        free = self._pace.slots - len(self._at_work)
+        free = round(self._pace.slots * (1 + self._pace.spare)) - len(self._at_work)
         claimed = await self._ledger.ask(partial(self._claim, free)) if free else []
         for each in claimed:
             self._begin(each)
         if len(claimed) == free:  # all slots are taken, and more runs may wait
             await self._make_room()
-            await _set_within(self._freed, self._pace.look)
-        else:
-            await _set_within(self._bell, self._pace.look)
+        # Where nothing was found, a slot that comes free changes nothing.
+        is_worth_a_look = self._freed if claimed or not free else self._bell
+        await _set_within(is_worth_a_look, self._pace.look)
         await asyncio.sleep(self._pace.between)
 
     def _claim(self, free: int) -> list[Claimed]:
         held = Counter(work.run.tenant_id for work, _ in [*self._at_work.values()])
-        share = max(1, int(self._pace.slots * self._pace.share))
-        return claim_runs(slots=free, held=held, share=share)
+        return claim_runs(slots=free, held=held, share=self._pace.slots)
+
+    def _look(self) -> None:
+        self._bell.set()
+        self._freed.set()
 
     def _begin(self, claimed: Claimed) -> None:
         work = RunAtWork(
@@ -186,7 +186,7 @@ class RunWorker:
 
     def _tell(self, action: Callable[[], Any]) -> None:
         """Do it on the loop, if that is there."""
-        if self._loop is not None:
+        if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(action)
 
 

@@ -172,7 +172,7 @@ def test_a_run_that_has_used_its_slice_makes_room_for_another_tenants(
     model.answer_with(answer)
     for run in queue(alice, 3):
         Run.objects.filter(id=run.id).update(tools=["today"], max_steps=60)
-    working(native, slots=2, share=1.0, slice=0.2)
+    working(native, slots=2, spare=0.0, slice=0.2)
     model.wait_for_requests(4)
     (run,) = queue(charlie, 1)
     until(lambda: ended(run))

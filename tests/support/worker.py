@@ -48,7 +48,7 @@ class Worker:
     def output(self) -> str:
         return "".join(self.lines)
 
-    def wait_until_ready(self, timeout: float = 60.0) -> None:
+    def wait_until_ready(self, timeout: float = 180.0) -> None:
         deadline = time.monotonic() + timeout
         while not self._ready.wait(0.1):
             if self.process.poll() is not None:
