@@ -82,7 +82,7 @@ def forget_expired() -> int:
     return IdempotentRequest.objects.filter(expires_at__lte=timezone.now()).delete()[0]
 
 
-def _claim(caller: Caller, key: str, fingerprint: str) -> tuple[IdempotentRequest, bool]:
+def _claim(caller: Caller, key: str, fingerprint: bytes) -> tuple[IdempotentRequest, bool]:
     """The row of the key, and whether it is this request's to fill. Raises Conflict (busy)."""
     now = timezone.now()
     same = IdempotentRequest.objects.filter(scope=caller.scope, key=key)
@@ -110,7 +110,7 @@ def _claim(caller: Caller, key: str, fingerprint: str) -> tuple[IdempotentReques
 
 
 def _repeated(row: IdempotentRequest, request: Request) -> Response:
-    if row.fingerprint != _fingerprint(request):
+    if bytes(row.fingerprint) != _fingerprint(request):
         raise Conflict(
             "This Idempotency-Key was used for another request.", code="idempotency_conflict"
         )
@@ -130,8 +130,8 @@ def _remember(row: IdempotentRequest, response: Response) -> None:
     row.save(update_fields=["answer", "status"])
 
 
-def _fingerprint(request: Request) -> str:
+def _fingerprint(request: Request) -> bytes:
     """Keyed: a body may hold a secret, which nobody shall guess from the database."""
     asked = [request.method, request.path, request.data]
     text = orjson.dumps(asked, default=str, option=orjson.OPT_SORT_KEYS)
-    return hmac.digest(settings.SECRET_KEY.encode(), text, "sha256").hex()
+    return hmac.digest(settings.SECRET_KEY.encode(), text, "sha256")

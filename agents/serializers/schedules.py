@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from agents.models import Schedule
@@ -28,11 +29,16 @@ class ScheduleInput(StrictSerializer):
         return request
 
 
+@extend_schema_field(RunInput)
+class StoredRequest(serializers.JSONField):
+    """The body as it was given."""
+
+
 class ScheduleOutput(serializers.ModelSerializer[Schedule]):
     """A schedule, with its next tick; ``last_problem`` says why the last one made no run."""
 
     object = serializers.CharField(default="schedule", read_only=True)
-    request: Any = RunInput(read_only=True)
+    request: Any = StoredRequest(read_only=True)
 
     class Meta:
         model = Schedule
@@ -41,7 +47,3 @@ class ScheduleOutput(serializers.ModelSerializer[Schedule]):
             "next_run_at", "last_run_at", "last_problem", "created_at", "updated_at",
         )  # fmt: skip
         read_only_fields = fields
-
-    def to_representation(self, instance: Schedule) -> dict[str, Any]:
-        """The request as it was given, without what was left out."""
-        return {**super().to_representation(instance), "request": instance.request}

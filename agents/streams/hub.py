@@ -147,8 +147,9 @@ class Hub:
                 listener.refuse()
 
     async def _look_for_news(self) -> None:
-        newest = await in_thread(reading.latest, list(self._listeners))
-        for listener in self._all():
+        listeners = self._all()  # those that come while the question is asked are not in it
+        newest = await in_thread(reading.latest, {each.run_id for each in listeners})
+        for listener in listeners:
             if listener.run_id not in newest:
                 listener.refuse()
             elif newest[listener.run_id] > listener.position:

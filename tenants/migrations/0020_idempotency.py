@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
                 ("key", models.CharField(max_length=255)),
                 (
                     "fingerprint",
-                    models.CharField(help_text="Of route and body, with our key.", max_length=64),
+                    models.BinaryField(help_text="Of route and body, with our key."),
                 ),
                 ("status", models.PositiveSmallIntegerField(default=0)),
                 ("answer", models.JSONField(null=True)),

@@ -15,7 +15,7 @@ class IdempotentRequest(models.Model):
     tenant = models.ForeignKey(Tenant, models.CASCADE, db_index=False, related_name="+")
     scope = models.ForeignKey(Scope, models.CASCADE, db_index=False, related_name="+")
     key = models.CharField(max_length=255)
-    fingerprint = models.CharField(max_length=64, help_text="Of route and body, with our key.")
+    fingerprint = models.BinaryField(help_text="Of route and body, with our key.")
     status = models.PositiveSmallIntegerField(default=0)
     answer = models.JSONField(null=True)
     expires_at = models.DateTimeField(db_index=True)

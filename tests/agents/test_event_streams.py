@@ -320,6 +320,28 @@ def test_many_idle_streams_hold_no_threads_and_share_one_subscription(server, al
     assert asyncio.run(scenario()) - before < 12
 
 
+def test_streams_that_open_while_the_table_is_looked_at_stay(
+    without_redis, server, alice, monkeypatch
+):
+    runs = [a_run(alice) for _ in range(30)]
+    monkeypatch.setattr(hub, "ROUND", 0.0)
+
+    async def opened(stream):
+        async with stream as each:
+            return [(await each.next())["id"], (await each.next())["id"], await still_open(each)]
+
+    async def still_open(stream):
+        with pytest.raises(TimeoutError):
+            await stream.next(timeout=0.3)
+        return "open"
+
+    async def scenario():
+        streams = [stream_of(server, run, alice.token) for run in runs]
+        return await asyncio.gather(*map(opened, streams))
+
+    assert asyncio.run(scenario()) == [["1", "2", "open"]] * 30
+
+
 @pytest.mark.django_db
 def test_where_streams_cannot_go_on_the_stored_part_is_answered(api, run, alice):
     answer = api(alice.token).get(

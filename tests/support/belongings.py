@@ -95,7 +95,11 @@ def belongings_of(person):
         tenant=tenant, scope=scope, name="s", cron="0 0 1 1 *", request={}, enabled=False
     )
     repeated = IdempotentRequest.objects.create(
-        tenant=tenant, scope=scope, key="k", expires_at=timezone.now() + timedelta(hours=1)
+        tenant=tenant,
+        scope=scope,
+        key="k",
+        fingerprint=b"f",
+        expires_at=timezone.now() + timedelta(hours=1),
     )
     kept = RunRetention.objects.create(tenant=tenant, days=90)
     prompt = PromptFunction.objects.create(tenant=tenant, slug=f"prompt-{tenant.pk.hex[-8:]}")
