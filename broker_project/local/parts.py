@@ -26,7 +26,7 @@ def worker() -> list[str]:
     schedule: Path = data_dir() / "celerybeat-schedule"
     return [
         *("-m", "celery", "-A", "broker_project", "worker"),
-        *("-P", "threads", "-c", "50", "-B", "--schedule", str(schedule)),
+        *("-P", "threads", "-c", "8", "-B", "--schedule", str(schedule)),
         *("--loglevel", "INFO", "--without-mingle", "--without-gossip"),
     ]
 

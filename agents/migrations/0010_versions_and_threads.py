@@ -36,7 +36,7 @@ DROP FUNCTION agents_refuse_agent_change();
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0020_webhooks"),
+        ("agents", "0009_webhooks"),
         ("tenants", "0005_audit"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

@@ -12,7 +12,7 @@ from tenants.walls import Wall
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0010_dispatch"),
+        ("agents", "0008_dispatch"),
         ("tenants", "0005_audit"),
     ]
 

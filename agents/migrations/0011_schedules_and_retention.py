@@ -11,7 +11,7 @@ from tenants.walls import Wall
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0021_versions_and_threads"),
+        ("agents", "0010_versions_and_threads"),
         ("tenants", "0005_audit"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
