@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llmbroker.addresses import AddressPolicy, GuardedResolver
 from llmbroker.http1 import connecting
 from llmbroker.http1.pool import Pool
 from llmbroker.http1.response import MAX_ANSWER_BYTES, Response
@@ -288,3 +289,26 @@ def test_any_split_of_the_bytes_gives_the_same_answer(cuts: list[int]) -> None:
         return response.status, await body, wire.kept
 
     assert asyncio.run(program()) == (200, b"one piece ", True)
+
+
+def test_a_name_that_leads_into_the_private_network_is_refused_before_anything_is_sent() -> None:
+    async def program() -> tuple[FailureKind, str, int]:
+        server = Server([HELLO])
+        listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+        port = listening.sockets[0].getsockname()[1]
+        pool = Pool(GuardedResolver(AddressPolicy(), Names(["203.0.113.7", "127.0.0.1"])))
+        request = Request(
+            f"http://models.example.test:{port}/v1", {"Authorization": "Bearer k"}, b"{}"
+        )
+        try:
+            with pytest.raises(ExchangeError) as refused:
+                await pool.send(request, total=5.0, connect=5.0)
+        finally:
+            await pool.close()
+            listening.close()
+        failure = refused.value.failure
+        return failure.kind, failure.detail or "", server.connections
+
+    kind, detail, connections = asyncio.run(program())
+    assert (kind, connections) == (FailureKind.CONNECT, 0)
+    assert "not in the public network" in detail
