@@ -18,11 +18,16 @@ from tenants.context import (
 
 @lru_cache(maxsize=4096)
 def stamp(where: Where | None, resting_role: str) -> str:
-    """The statement that stamps the open transaction, and nothing beyond it."""
-    tenant, scope, lookup = "", "", ""
+    """The statement that stamps the open transaction, and nothing beyond it.
+
+    PostgreSQL takes a wall's conditions for independent of a query's own, so that it expects one
+    row where there are a hundred thousand: it would fetch and sort all of them by a bitmap rather
+    than read the newest fifty in the index's order. Within walls it may not.
+    """
+    tenant, scope, lookup, bitmaps = "", "", "", "on"
     role = resting_role
     if isinstance(where, Reach):
-        tenant = str(where.tenant_id)
+        tenant, bitmaps = str(where.tenant_id), "off"
         scope = WHOLE_TENANT if where.scope_id is None else str(where.scope_id)
     elif isinstance(where, Lookup):
         lookup = where.name
@@ -30,7 +35,8 @@ def stamp(where: Where | None, resting_role: str) -> str:
         role = ADMINISTRATION
     settings = SQL(
         "SELECT set_config('app.tenant_id', {}, true), set_config('app.scope_id', {}, true),"
-        " set_config('app.lookup', {}, true), set_config('role', {}, true)"
+        " set_config('app.lookup', {}, true), set_config('role', {}, true),"
+        " set_config('enable_bitmapscan', {}, true)"
     )
-    values = map(Literal, (tenant, scope, lookup, role))
+    values = map(Literal, (tenant, scope, lookup, role, bitmaps))
     return settings.format(*values).as_string(None)

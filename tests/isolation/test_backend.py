@@ -244,3 +244,15 @@ def test_the_way_through_is_logged(acme_reach, caplog):
     with all_tenants("a repair"):
         assert tenants_seen() == {acme_reach.tenant_id}
     assert [record.getMessage() for record in caplog.records] == ["through all walls: a repair"]
+
+
+def test_within_walls_no_bitmap_takes_the_place_of_an_indexs_order(alice):
+    def bitmaps():
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW enable_bitmapscan")
+            return cursor.fetchone()[0]
+
+    with scope_active(Reach(alice.tenant.pk, alice.scope.pk)):
+        assert bitmaps() == "off"
+    with all_tenants("test", routine=True):
+        assert bitmaps() == "on"
