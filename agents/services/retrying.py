@@ -44,6 +44,7 @@ def retry_run(*, run: Run, from_step: int, by: User | None) -> Run:
     hold_run_limits(caller=caller, active=partial(active_runs, run.tenant))
     new = Run(id=uuid7(), created_by=by, **{name: getattr(run, name) for name in _COPIED})
     new.trace_id = str(new.id)
+    new.fence = 1  # as of a run that was worked on: whoever claims it reads its steps
     new.metadata = {**run.metadata, "retry_of": str(run.id)}
     new.save(force_insert=True)
     Step.objects.bulk_create(_copied(step, new) for step in kept)

@@ -89,7 +89,7 @@ class RunsCancel(APIView):
 
     required_permissions: ClassVar = {"POST": RUNS_WRITE}
 
-    @extend_schema(request=RunFilter, responses=CancelledRuns)
+    @extend_schema(operation_id="runs_cancel_many", request=RunFilter, responses=CancelledRuns)
     def post(self, request: Request) -> Response:
         """Cancel the runs of the scope that fit, each as by its own cancel."""
         conditions = validated(RunFilter, request)

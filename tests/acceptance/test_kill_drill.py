@@ -15,7 +15,6 @@ from collections import Counter
 from datetime import timedelta
 
 import pytest
-from django.db.models.functions import Now
 from django.utils import timezone
 from uuid_utils import uuid7
 
@@ -103,7 +102,7 @@ def processes(tmp_path):
         process = (
             start_web(port, **environment)
             if kind == "web"
-            else start_worker(concurrency=AT_ONCE, **environment)
+            else start_worker(RUNS_AT_ONCE=str(AT_ONCE), **environment)
         )
         started.append(process)
         return process
@@ -133,9 +132,7 @@ def test_every_request_that_the_model_server_saw_has_one_row_and_no_run_lacks_it
                 running[kind].wait_until_ready()
         time.sleep(1)
     running["worker"].kill()
-    Run.objects.filter(status__in=Run.CLAIMABLE).update(
-        lease_until=None, rung_at=Now() - timedelta(days=1)
-    )
+    Run.objects.filter(status__in=Run.WORKING).update(lease_until=None)
     running["worker"] = processes("worker")
     wait_until_ended()
     running["worker"].stop()

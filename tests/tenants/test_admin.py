@@ -147,7 +147,12 @@ def inline(**row):
 
 def test_a_tenant_made_here_has_its_shared_scope_and_its_members_theirs(site, db):
     person = User.objects.create_user("dora", "dora@new.example")
-    form = {"slug": "newco", "name": "New", **inline(user=person.pk, role="owner")}
+    form = {
+        "slug": "newco",
+        "name": "New",
+        "run_weight": "1",
+        **inline(user=person.pk, role="owner"),
+    }
     site.post("/admin/tenants/tenant/add/", form)
     tenant = Tenant.objects.get(slug="newco")
     assert {scope.kind for scope in Scope.objects.filter(tenant=tenant)} == {"shared", "personal"}

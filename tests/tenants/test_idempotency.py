@@ -25,7 +25,8 @@ OF_THEIR_OWN = {
     "/api/v1/threads/<uuid:thread_id>/runs": "as /runs",
 }
 NOT_CREATING = {
-    "cancel", "secret", "refresh", "render", "replay", "restore",
+    "cancel", "secret", "refresh", "render", "replay", "restore", "check", "approvals",
+    "submit_tool_outputs",
 }  # fmt: skip
 
 

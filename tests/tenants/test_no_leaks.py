@@ -109,7 +109,7 @@ def everything_about(error):
     return text + "".join(report.format())
 
 
-@pytest.mark.parametrize("step", ["data_key_for_sealing", "_fingerprint", "hint"])
+@pytest.mark.parametrize("step", ["data_key_for_sealing", "fingerprint_of", "hint"])
 def test_a_fault_of_ours_while_storing_tells_no_error_tracker(alice, monkeypatch, step):
     """The one place where a test breaks our own part: the fault has to come from somewhere."""
     key = add_key(scope=alice.scope, ref="A_KEY", value=Secret("b" * 30))
