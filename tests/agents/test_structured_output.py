@@ -4,7 +4,7 @@ import pytest
 
 from agents.services.replay import position_of
 from agents.tool_registry import ToolRegistry
-from tests.support.model_server import ask, say
+from tests.support.model_server import ask, fail, say
 
 pytestmark = pytest.mark.django_db
 
@@ -57,10 +57,10 @@ def test_a_second_misfit_fails_the_run_and_is_kept(client, model, start, advance
 
 
 def test_a_worker_that_takes_over_knows_of_the_first_misfit(model, start, advance):
-    model.script(say("warm"))
+    model.script(say("warm"), fail(400))
     run = start("How warm?", output_schema=SCHEMA)
-    gone = advance(run)  # the model server's script is at its end: the second call fails
-    assert gone.status == "queued"
+    gone = advance(run)
+    assert gone.status == "failed"
     position = position_of(gone, gone.steps.filter(status="completed"), ToolRegistry([]))
     assert not position.loop.done
     assert position.loop.messages[-2] == {"role": "assistant", "content": "warm"}
