@@ -82,7 +82,8 @@ class Subscription:
                     if message is not None:
                         self._hear(message)
             finally:
-                self._pubsub = None
+                if self._pubsub is pubsub:  # else a later connection has taken its place
+                    self._pubsub = None
 
     def _hear(self, message: dict[str, Any]) -> None:
         run_id = self._wanted.get(message["channel"])

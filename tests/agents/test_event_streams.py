@@ -75,7 +75,7 @@ class Stream:
         self.headers = response.headers
         self.comments = 0
 
-    async def next(self, timeout=5.0):
+    async def next(self, timeout=20.0):
         """The next event as {id, event, data}; None at the end."""
         fields = {}
         async with asyncio.timeout(timeout):
