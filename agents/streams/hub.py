@@ -33,6 +33,10 @@ LOOK_EVERY = 10
 UNCHECKED = 30.0
 """Seconds after which nobody listens on whose right to it could not be checked."""
 
+FAREWELL, FAREWELLS = 0.5, 3
+"""Seconds that a task may take to end, and how often it is told to: Redis's client may turn a
+cancel into a timeout of its own."""
+
 HEARD = 256
 """Events kept for a stream whose client is slow. What is lost then, it reads from the table."""
 
@@ -109,11 +113,13 @@ class Hub:
                 await self.close()
 
     async def close(self) -> None:
-        """End what works behind the streams."""
-        tasks, self._tasks = self._tasks, []
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        """End what works behind the streams. A task that overhears a cancel gets another."""
+        tasks, self._tasks = set(self._tasks), []
+        for _ in range(FAREWELLS):
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                _, tasks = await asyncio.wait(tasks, timeout=FAREWELL)
 
     def _tell(self, run_id: UUID, frames: Sequence[Frame]) -> None:
         for listener in self._listeners.get(run_id, ()):

@@ -101,7 +101,7 @@ class Subscription:
         if self._pubsub is None:
             return  # once it is connected, all that are wanted are subscribed
         try:
-            async with self._sending:
+            async with asyncio.timeout(CONNECT_AGAIN_AFTER), self._sending:
                 await getattr(self._pubsub, command)(channel)
         except (RedisError, OSError):
             log.debug("the connection to Redis is breaking", exc_info=True)
