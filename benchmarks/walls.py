@@ -104,37 +104,17 @@ def token_check(text: str) -> dict[str, Work]:
     return {"look-up and check of an access token": work}
 
 
-def calls(reach: Any) -> dict[str, Work]:
-    """What one attempt asks of us, with ever more limits in force."""
-    from django.conf import settings
+def attempt_of(scope: str, gate: Any) -> Callable[..., Any]:
+    """What one attempt at a provider asks of us, all but the request itself."""
     from uuid_utils.compat import uuid7
 
     from journal.adapters import DjangoStore
     from llmbroker.models import Call, CallStatus, LLMConfig, Usage
     from llmbroker.outgoing import Outgoing, Spent
     from tenants.adapters import DjangoSecrets
-    from tenants.context import all_tenants
-    from tenants.limits.gate import KNOWN_FOR, LimitGate
-    from tenants.limits.ledger import Ledger
-    from tenants.limits.rates import Rates
-    from tenants.models import Limit, Tenant
-    from tenants.services.limits import set_limit
 
-    scope, config = str(reach.scope_id), LLMConfig("m", "https://a.example.test", "m", "A_KEY")
-    loop = asyncio.new_event_loop()
+    config = LLMConfig("m", "https://a.example.test", "m", "A_KEY")
     secrets, store = DjangoSecrets({}), DjangoStore()
-    gate = LimitGate(
-        Rates(settings.REDIS_URL),
-        Ledger(settings.REDIS_URL),
-        price=lambda *_: Decimal("0.001"),
-    )
-
-    def with_limits(*kinds: str) -> None:
-        with all_tenants("benchmark", routine=True):
-            Limit.objects.all().delete()
-            tenant = Tenant.objects.get(pk=reach.tenant_id)
-            for kind in kinds:
-                set_limit(tenant=tenant, kind=kind, value=Decimal(10**9))
 
     async def attempt(*, gated: bool) -> None:
         call_id = str(uuid7())
@@ -148,6 +128,35 @@ def calls(reach: Any) -> dict[str, Work]:
         await store.record(Call(call_id, "m", None, None, CallStatus.OK, scope=scope))
         if admission is not None:
             await gate.settle(admission, Spent(billed=True, usage=Usage(5, 5, 10)))
+
+    return attempt
+
+
+def calls(reach: Any) -> dict[str, Work]:
+    """An attempt with ever more limits in force."""
+    from django.conf import settings
+
+    from tenants.context import all_tenants
+    from tenants.limits.gate import KNOWN_FOR, LimitGate
+    from tenants.limits.ledger import Ledger
+    from tenants.limits.rates import Rates
+    from tenants.models import Limit, Tenant
+    from tenants.services.limits import set_limit
+
+    loop = asyncio.new_event_loop()
+    gate = LimitGate(
+        Rates(settings.REDIS_URL),
+        Ledger(settings.REDIS_URL),
+        price=lambda *_: Decimal("0.001"),
+    )
+    attempt = attempt_of(str(reach.scope_id), gate)
+
+    def with_limits(*kinds: str) -> None:
+        with all_tenants("benchmark", routine=True):
+            Limit.objects.all().delete()
+            tenant = Tenant.objects.get(pk=reach.tenant_id)
+            for kind in kinds:
+                set_limit(tenant=tenant, kind=kind, value=Decimal(10**9))
 
     def work(*kinds: str, gated: bool = True) -> Work:
         def run() -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
@@ -23,6 +23,7 @@ from llmbroker.routing.health import (
     MemoryHealth,
 )
 from llmbroker.routing.trust import TRUST_FOR
+from tenants.limits.redis_scripts import NOW, connect
 
 logger = logging.getLogger(__name__)
 
@@ -36,16 +37,8 @@ _TIMEOUT = 1.0
 # Every script is one atomic round trip. Times are the server's unless a clock is injected
 # (ARGV[1]), because the clocks of the processes may differ; callers get them as seconds from now.
 # KEYS[1] exists while anything at all is cooling, so that a healthy pool costs one look.
-_NOW = """
-local now = tonumber(ARGV[1])
-if not now then
-  local t = redis.call('TIME')
-  now = t[1] + t[2] / 1000000
-end
-"""
-
 _LOOK = (
-    _NOW
+    NOW
     + """
 if redis.call('EXISTS', KEYS[1]) == 0 then return {} end
 local found = {}
@@ -61,7 +54,7 @@ return found
 
 # The same rule as llmbroker.routing.health.next_deadline; one conformance suite holds both.
 _COOL = (
-    _NOW
+    NOW
     + """
 local seconds, asked, spread = tonumber(ARGV[2]), tonumber(ARGV[3]), 1 + tonumber(ARGV[4]) / 4
 local wanted = math.min(asked, tonumber(ARGV[6])) * spread
@@ -86,7 +79,7 @@ return tostring(deadline - now)
 
 # 'answered' is until when an answer makes claims needless: a process that starts anew asks.
 _CLAIM = (
-    _NOW
+    NOW
     + """
 local c = redis.call('HMGET', KEYS[1], 'until', 'probe', 'answered')
 if now < tonumber(c[1] or 0) or now < tonumber(c[2] or 0) then return 0 end
@@ -98,7 +91,7 @@ return 1
 )
 
 _CLEAR = (
-    _NOW
+    NOW
     + """
 for i = 1, #KEYS do
   redis.call('DEL', KEYS[i])
@@ -123,7 +116,7 @@ class SharedHealth:
         jitter: Callable[[], float] = random.random,
     ) -> None:
         """``clock`` replaces the Redis server's time, for tests."""
-        self._connections = PerLoop(lambda: _connect(url))
+        self._connections = PerLoop(lambda: connect(url, timeout=_TIMEOUT, max_connections=50))
         self._any = f"{prefix}any"
         self._prefix = prefix
         self._clock = clock
@@ -223,16 +216,6 @@ class SharedHealth:
 
     def _local_now(self) -> float:
         return (self._clock or time.time)()
-
-
-async def _connect(url: str) -> AsyncGenerator[Redis, None]:
-    redis: Any = Redis.from_url(
-        url, socket_timeout=_TIMEOUT, socket_connect_timeout=_TIMEOUT, max_connections=50
-    )
-    try:
-        yield redis
-    finally:
-        await redis.aclose()
 
 
 async def _just(value: Result) -> Result:

@@ -1,6 +1,6 @@
 """The journal over HTTP."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -57,43 +57,26 @@ class CallsView(APIView):
         return Response(page_of(found, request, _represented))
 
 
-class ExportView(APIView):
-    """Every attempt at a provider, as a file."""
+class CSVExportView(APIView):
+    """Every attempt at a provider as CSV, in which no cell is a formula."""
 
     required_permissions: ClassVar = {"GET": JOURNAL_READ}
-    content_type: str
-
-    def pages(self, calls: QuerySet[Call]) -> Iterator[bytes]:
-        """The file, piece by piece."""
-        raise NotImplementedError
 
     @extend_schema(parameters=[CallFiltersQuery], responses={200: OpenApiTypes.BINARY})
     def get(self, request: Request) -> StreamingHttpResponse:
         """The calls that match, newest first, streamed: as many as there are."""
-        query = _query(CallFiltersQuery, request)
-        calls = selectors.reach_of(caller_of(request), query.pop("level")).calls()
-        pages = self.pages(selectors.narrowed(calls, **_filters(query)))
-        return StreamingHttpResponse(_body(request, pages), content_type=self.content_type)
+        return _exported(request, as_csv, "text/csv; charset=utf-8")
 
 
-class CSVExportView(ExportView):
-    """As CSV, in which no cell is a formula."""
+class JSONLinesExportView(APIView):
+    """Every attempt at a provider as JSON lines."""
 
-    content_type = "text/csv; charset=utf-8"
+    required_permissions: ClassVar = {"GET": JOURNAL_READ}
 
-    def pages(self, calls: QuerySet[Call]) -> Iterator[bytes]:
-        """See ExportView."""
-        return as_csv(calls)
-
-
-class JSONLinesExportView(ExportView):
-    """As JSON lines."""
-
-    content_type = "application/x-ndjson"
-
-    def pages(self, calls: QuerySet[Call]) -> Iterator[bytes]:
-        """See ExportView."""
-        return as_json_lines(calls)
+    @extend_schema(parameters=[CallFiltersQuery], responses={200: OpenApiTypes.BINARY})
+    def get(self, request: Request) -> StreamingHttpResponse:
+        """The calls that match, newest first, streamed: as many as there are."""
+        return _exported(request, as_json_lines, "application/x-ndjson")
 
 
 class CallView(APIView):
@@ -166,6 +149,15 @@ def _filters(query: dict[str, Any]) -> dict[str, Any]:
     """What narrows the calls, as selectors name it."""
     names = {"call_id": "id"}
     return {names.get(name, name): query[name] for name in query if name not in {"limit", "after"}}
+
+
+def _exported(
+    request: Request, written: Callable[[QuerySet[Call]], Iterator[bytes]], content_type: str
+) -> StreamingHttpResponse:
+    query = _query(CallFiltersQuery, request)
+    calls = selectors.reach_of(caller_of(request), query.pop("level")).calls()
+    pages = written(selectors.narrowed(calls, **_filters(query)))
+    return StreamingHttpResponse(_body(request, pages), content_type=content_type)
 
 
 def _body(request: Request, pages: Iterator[bytes]) -> Iterator[bytes] | AsyncIterator[bytes]:

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters
 from rest_framework.exceptions import ValidationError
 
+from agents.admin.signing import SigningAdmin
 from agents.models import HttpTool, McpServer
 from agents.sealing import is_readable
 from agents.serializers.http_tools import ObjectSchema
@@ -46,7 +46,7 @@ class HttpToolForm(ModelForm):
 
 
 @admin.register(HttpTool)
-class HttpToolAdmin(ServiceAdmin):
+class HttpToolAdmin(SigningAdmin):
     """HTTP tools, without the secrets that sign their requests."""
 
     form = HttpToolForm
@@ -55,11 +55,6 @@ class HttpToolAdmin(ServiceAdmin):
     list_select_related = ("tenant", "data_key")
     search_fields = ("slug", "tenant__slug", "url")
     autocomplete_fields = ("tenant",)
-
-    @admin.display(description="secret")
-    def state(self, tool: HttpTool) -> str:
-        """Whether its secret can be opened."""
-        return "stored" if is_readable(tool) else "needs a new one"
 
     def get_readonly_fields(self, request: HttpRequest, obj: HttpTool | None = None) -> Any:
         """A stored tool keeps its tenant and its name."""
@@ -81,21 +76,6 @@ class HttpToolAdmin(ServiceAdmin):
         new = create_http_tool(tenant=values.pop("tenant"), values=values)
         obj.pk = new.tool.pk
         obj.shown_once = new.secret  # type: ignore[attr-defined]
-
-    def response_add(
-        self,
-        request: HttpRequest,
-        obj: HttpTool,
-        post_url_continue: str | None = None,  # noqa: ARG002
-    ) -> HttpResponse:
-        """Show the secret. Not as a message: those wait in a cookie or in the database."""
-        context = {
-            **self.admin_site.each_context(request),
-            "title": "Signing secret",
-            "opts": self.opts,
-            "secret": obj.shown_once.reveal(),  # type: ignore[attr-defined]
-        }
-        return TemplateResponse(request, "admin/agents/secret_once.html", context)
 
 
 class McpServerForm(ModelForm):

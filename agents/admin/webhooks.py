@@ -4,19 +4,18 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
+from django.http import HttpRequest
 
+from agents.admin.signing import SigningAdmin
 from agents.models import WebhookDelivery, WebhookEndpoint
-from agents.sealing import is_readable
 from agents.services.deliveries import replay
 from agents.services.webhook_endpoints import create_webhook_endpoint, update_webhook_endpoint
-from tenants.admin.base import KeptAdmin, ServiceAdmin
+from tenants.admin.base import KeptAdmin
 from tenants.errors import Conflict
 
 
 @admin.register(WebhookEndpoint)
-class WebhookEndpointAdmin(ServiceAdmin):
+class WebhookEndpointAdmin(SigningAdmin):
     """Webhook endpoints, without the secrets that sign what they are sent."""
 
     fields = ("tenant", "url", "description", "event_types", "enabled")
@@ -25,11 +24,6 @@ class WebhookEndpointAdmin(ServiceAdmin):
     list_select_related = ("tenant", "data_key")
     search_fields = ("url", "tenant__slug")
     autocomplete_fields = ("tenant",)
-
-    @admin.display(description="secret")
-    def state(self, endpoint: WebhookEndpoint) -> str:
-        """Whether its secret can be opened."""
-        return "stored" if is_readable(endpoint) else "needs a new one"
 
     def get_readonly_fields(self, request: HttpRequest, obj: WebhookEndpoint | None = None) -> Any:
         """A stored endpoint keeps its tenant."""
@@ -51,21 +45,6 @@ class WebhookEndpointAdmin(ServiceAdmin):
         new = create_webhook_endpoint(tenant=values.pop("tenant"), values=values)
         obj.pk = new.endpoint.pk
         obj.shown_once = new.secret  # type: ignore[attr-defined]
-
-    def response_add(
-        self,
-        request: HttpRequest,
-        obj: WebhookEndpoint,
-        post_url_continue: str | None = None,  # noqa: ARG002
-    ) -> HttpResponse:
-        """Show the secret. Not as a message: those wait in a cookie or in the database."""
-        context = {
-            **self.admin_site.each_context(request),
-            "title": "Signing secret",
-            "opts": self.opts,
-            "secret": obj.shown_once.reveal(),  # type: ignore[attr-defined]
-        }
-        return TemplateResponse(request, "admin/agents/secret_once.html", context)
 
 
 @admin.register(WebhookDelivery)

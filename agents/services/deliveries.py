@@ -11,6 +11,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import orjson
@@ -20,8 +21,9 @@ from django.db.models.functions import RowNumber
 from django.utils import timezone
 
 from agents.models import WebhookDelivery, WebhookEndpoint
+from agents.services.doorbell import ring
 from agents.services.webhook_endpoints import signing_secrets
-from agents.services.webhook_outbox import ring_for_deliveries
+from agents.services.webhook_outbox import DELIVER
 from agents.tool_sources.signing import signed_headers
 from tenants.errors import Conflict, SecretUnavailable
 from tenants.services.audit import note
@@ -116,7 +118,7 @@ def replay(*, delivery: WebhookDelivery) -> WebhookDelivery:
     delivery.next_attempt_at = timezone.now()
     delivery.save()
     note("webhook_delivery.replayed", delivery, tenant_id=delivery.tenant_id)
-    transaction.on_commit(ring_for_deliveries)
+    transaction.on_commit(partial(ring, DELIVER))
     return delivery
 
 

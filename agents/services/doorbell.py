@@ -15,9 +15,12 @@ ADVANCE_RUNS = "agents.advance_runs"
 log = logging.getLogger(__name__)
 
 
-def ring() -> None:
-    """Tell a worker that there are runs. What does not arrive, workers find by themselves."""
+def ring(task: str = ADVANCE_RUNS) -> None:
+    """Tell a worker that there are runs, or what else ``task`` looks for.
+
+    What does not arrive, workers and the beat find by themselves.
+    """
     try:
-        current_app.send_task(ADVANCE_RUNS, retry=False, ignore_result=True)
+        current_app.send_task(task, retry=False, ignore_result=True)
     except OperationalError as error:
-        log.warning("a run is stored, but the queue did not take its ring: %s", error)
+        log.warning("all is stored, but the queue did not take its ring (%s): %s", task, error)

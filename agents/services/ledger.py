@@ -18,10 +18,11 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from django.db import Error, OperationalError, connection, connections
+from django.db import Error, OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from agents.services.checkpoints import Checkpoint, write_checkpoints
+from agents.services.connections import release_connection
 from tenants.context import all_tenants
 from tenants.database import in_thread
 
@@ -116,8 +117,8 @@ class Ledger:
                 group, going_on = self._gather()
                 _carry_out(group)
                 if not group:
-                    _release()
-        _release()
+                    release_connection()
+        release_connection()
 
     def _gather(self) -> tuple[list[Entry], bool]:
         """What is there to do, nothing after a while of silence; and whether to go on then."""
@@ -199,9 +200,4 @@ def _answer(done: Done, answer: Any) -> None:
 def _recover(error: BaseException) -> None:
     """A connection that is broken is not used again."""
     if isinstance(error, Error):
-        _release()
-
-
-def _release() -> None:
-    if not connection.in_atomic_block:  # of a caller who lent us the connection
-        connection.close()
+        release_connection()

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 
-from celery import current_app
 from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
-from kombu.exceptions import OperationalError
 
 from agents.models import Event, WebhookDelivery, WebhookEndpoint
 from agents.models.webhooks import EVENT_TYPES
+from agents.services.doorbell import ring
 
 DELIVER = "agents.deliver_webhooks"
-
-log = logging.getLogger(__name__)
 
 
 def queue_deliveries(events: Sequence[Event]) -> None:
@@ -40,12 +37,4 @@ def queue_deliveries(events: Sequence[Event]) -> None:
     ]
     if deliveries:
         WebhookDelivery.objects.bulk_create(deliveries)
-        transaction.on_commit(ring_for_deliveries)
-
-
-def ring_for_deliveries() -> None:
-    """Have a worker send what is due now. What does not arrive, the beat makes up for."""
-    try:
-        current_app.send_task(DELIVER, retry=False, ignore_result=True)
-    except OperationalError as error:
-        log.warning("webhooks wait for the beat: %s", error)
+        transaction.on_commit(partial(ring, DELIVER))

@@ -20,7 +20,7 @@ from tenants.context import Reach, current, scope_active
 from tenants.database import in_thread_shared
 from tenants.limits.key_uses import KeyUses
 from tenants.limits.ledger import Ledger
-from tenants.limits.purse import Held, Purse
+from tenants.limits.purse import Held, Purse, refusal
 from tenants.limits.rates import Rates, Refusal, Rule
 from tenants.limits.rules import limits_of, rule_of
 from tenants.models import Limit
@@ -127,7 +127,11 @@ class LimitGate:
     def _priced(self, limit: Limit, config: LLMConfig, usage: Usage) -> Decimal:
         amount = self._price(config, usage)
         if amount is None:
-            raise _no_price(limit, config)
+            raise refusal(
+                limit,
+                f"{config.name} has no known price, so that a budget cannot hold it: the"
+                f" {limit.of} has one.",
+            )
         return amount
 
     def _amount(self, config: LLMConfig, spent: Spent) -> Decimal | None:
@@ -175,17 +179,4 @@ def _too_much(limit: Limit, refused: Refusal) -> LimitExceededError:
         limit=str(int(limit.value)),
         remaining=str(refused.remaining),
         reset_after=refused.reset_after,
-    )
-
-
-def _no_price(limit: Limit, config: LLMConfig) -> LimitExceededError:
-    return LimitExceededError(
-        f"{config.name} has no known price, so that a budget cannot hold it: the {limit.of} has"
-        " one.",
-        name=limit.kind,
-        of=limit.of,
-        limit=f"{limit.value:f}",
-        remaining="0",
-        reset_after=None,
-        is_money=True,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 _MEASURES = {"requests_per_minute": "requests", "tokens_per_minute": "tokens"}
@@ -19,15 +19,6 @@ def limit_headers(standing: Mapping[str, Any]) -> dict[str, str]:
     }
     if standing["reset_after"] is not None:
         headers[f"x-ratelimit-reset-{measure}"] = duration(float(standing["reset_after"]))
-    return headers
-
-
-def standing_headers(standings: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """For all limits of a caller: of several on one measure, the one with least left."""
-    most_left_first = sorted(standings, key=lambda each: -float(each["remaining"]))
-    headers: dict[str, str] = {}
-    for standing in most_left_first:
-        headers |= limit_headers(standing)
     return headers
 
 

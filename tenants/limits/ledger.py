@@ -8,16 +8,16 @@ to PostgreSQL when it is back. What was never noted, or too long ago, is unknown
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from llmbroker.per_loop import PerLoop
+from tenants.limits.redis_scripts import NOW, connect
 
 log = logging.getLogger(__name__)
 
@@ -27,17 +27,9 @@ Standing = tuple[UUID, date]
 UNIT = Decimal("0.000000001")
 KEPT_DAYS = 40
 
-_NOW = """
-local now = tonumber(ARGV[1])
-if not now then
-  local t = redis.call('TIME')
-  now = t[1] + t[2] / 1000000
-end
-"""
-
 # ARGV: now, how long a hash is kept, what is left of each.
 _NOTE = (
-    _NOW
+    NOW
     + """
 for i, key in ipairs(KEYS) do
   redis.call('HSET', key, 'left', ARGV[2 + i], 'at', string.format('%.3f', now))
@@ -48,7 +40,7 @@ end
 
 # ARGV: now, the call, its amount, when its reservation ends, how long a standing is known.
 _RESERVE = (
-    _NOW
+    NOW
     + """
 local amount = tonumber(ARGV[3])
 for i, key in ipairs(KEYS) do
@@ -97,7 +89,7 @@ class Ledger:
         self, url: str, *, prefix: str = "money:", clock: Callable[[], float] | None = None
     ) -> None:
         """``clock`` replaces the Redis server's time, for tests."""
-        self._connections = PerLoop(lambda: _connect(url))
+        self._connections = PerLoop(lambda: connect(url))
         self._prefix = prefix
         self._clock = clock
 
@@ -161,13 +153,3 @@ class Ledger:
 def _units(amount: Decimal) -> str:
     """Billionths of a dollar, rounded up; Redis counts them exactly up to nine millions."""
     return str(-int(-amount // UNIT))
-
-
-async def _connect(url: str) -> AsyncGenerator[Redis, None]:
-    redis: Any = Redis.from_url(
-        url, socket_timeout=2.0, socket_connect_timeout=2.0, max_connections=1000
-    )
-    try:
-        yield redis
-    finally:
-        await redis.aclose()

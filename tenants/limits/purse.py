@@ -92,32 +92,40 @@ class Purse:
                 await self._ledger.owe([standing], call_id=held.call_id, amount=amount)
 
 
-def spent(limit: Limit, left: Decimal, amount: Decimal, now: datetime) -> LimitExceededError:
-    """The limit has no room for the call."""
+def refusal(
+    limit: Limit, why: str, *, remaining: str = "0", reset_after: float | None = None
+) -> LimitExceededError:
+    """A money limit does not let a call through."""
     return LimitExceededError(
-        f"The {limit.of}'s budget of {limit.value:.2f} {limit.get_kind_display()} has"
-        f" {left:.6f} left, calls under way counted at their worst; this call may cost"
-        f" {amount:.6f}.",
+        why,
         name=limit.kind,
         of=limit.of,
         limit=f"{limit.value:f}",
+        remaining=remaining,
+        reset_after=reset_after,
+        is_money=True,
+    )
+
+
+def spent(limit: Limit, left: Decimal, amount: Decimal, now: datetime) -> LimitExceededError:
+    """The limit has no room for the call."""
+    return refusal(
+        limit,
+        f"The {limit.of}'s budget of {limit.value:.2f} {limit.get_kind_display()} has"
+        f" {left:.6f} left, calls under way counted at their worst; this call may cost"
+        f" {amount:.6f}.",
         remaining=f"{left:f}",
         reset_after=seconds_to_next(limit, now),
-        is_money=True,
     )
 
 
 def unknown(limit: Limit) -> LimitExceededError:
     """Nobody knows what is left of the limit: it holds."""
-    return LimitExceededError(
+    return refusal(
+        limit,
         f"What is left of the {limit.of}'s budget of {limit.value:.2f}"
         f" {limit.get_kind_display()} cannot be known while the database is away.",
-        name=limit.kind,
-        of=limit.of,
-        limit=f"{limit.value:f}",
-        remaining="0",
         reset_after=ASK_AGAIN,
-        is_money=True,
     )
 
 

@@ -9,23 +9,18 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from llmbroker.per_loop import PerLoop
+from tenants.limits.redis_scripts import NOW, connect
 
 log = logging.getLogger(__name__)
 
-_NOW = """
-local now = tonumber(ARGV[1])
-if not now then
-  local t = redis.call('TIME')
-  now = t[1] + t[2] / 1000000
-end
+_FORGET = """
 local function forget(z, h, seconds)
   local gone = redis.call('ZRANGEBYSCORE', z, '-inf', now - seconds)
   for _, id in ipairs(gone) do
@@ -50,7 +45,8 @@ end
 """
 
 _ADMIT = (
-    _NOW
+    NOW
+    + _FORGET
     + _WAIT
     + """
 local id, left = ARGV[2], {}
@@ -78,7 +74,8 @@ return {0, '0', '0'}
 
 # ARGV: now, id, and what each rule's call came to; nothing given back leaves the set.
 _SETTLE = (
-    _NOW
+    NOW
+    + _FORGET
     + """
 local id = ARGV[2]
 for i = 1, #KEYS / 2 do
@@ -98,7 +95,8 @@ end
 )
 
 _STANDING = (
-    _NOW
+    NOW
+    + _FORGET
     + _WAIT
     + """
 local found = {}
@@ -143,7 +141,7 @@ class Rates:
         self, url: str, *, prefix: str = "limits:", clock: Callable[[], float] | None = None
     ) -> None:
         """``clock`` replaces the Redis server's time, for tests."""
-        self._connections = PerLoop(lambda: _connect(url))
+        self._connections = PerLoop(lambda: connect(url))
         self._prefix = prefix
         self._clock = clock
         self._warned_at = 0.0
@@ -193,13 +191,3 @@ class Rates:
                 "Redis is away (%s): rates are not limited until it is back; money is",
                 type(error).__name__,
             )
-
-
-async def _connect(url: str) -> AsyncGenerator[Redis, None]:
-    redis: Any = Redis.from_url(
-        url, socket_timeout=2.0, socket_connect_timeout=2.0, max_connections=1000
-    )
-    try:
-        yield redis
-    finally:
-        await redis.aclose()

@@ -19,10 +19,11 @@ def standings(limits: list[Limit], *, now: datetime) -> Iterator[dict[str, Any]]
     """For each limit its name, whose it is, what is left, and in how long all is free again."""
     rules = [rule for limit in limits if (rule := rule_of(limit, tokens=0))]
     taken = async_to_sync(_taken)(rules) if rules else {}
+    left = remaining_of([limit for limit in limits if limit.kind in Limit.MONEY], now)
     for limit in limits:
         remaining, reset = f"{limit.value:f}", None
-        if limit.kind in Limit.MONEY:
-            remaining, reset = f"{remaining_of(limit, now):f}", seconds_to_next(limit, now)
+        if limit.pk in left:
+            remaining, reset = f"{left[limit.pk]:f}", seconds_to_next(limit, now)
         elif str(limit.pk) in taken:
             used, reset = taken[str(limit.pk)]
             remaining = str(max(int(limit.value) - used, 0))

@@ -13,7 +13,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Sum
+from django.db.models import F, Q, Sum
 
 from tenants.limits.rules import period_of
 from tenants.models import Limit, Reservation, Spending
@@ -83,12 +83,20 @@ def spend_money(*, limit_id: UUID, period: date, amount: Decimal) -> None:
     Spending.objects.filter(limit=limit_id, period=period).update(spent=F("spent") + amount)
 
 
-def remaining_of(limit: Limit, now: datetime) -> Decimal:
-    """What may still be spent in the limit's period, calls under way counted at their worst."""
-    row = Spending.objects.filter(limit=limit, period=period_of(limit, now)).first()
-    if row is None:
-        return limit.value
-    return max(limit.value - row.spent - _reserved(row, now), Decimal(0))
+def remaining_of(limits: Sequence[Limit], now: datetime) -> dict[UUID, Decimal]:
+    """What may still be spent in each limit's period, calls under way counted at their worst."""
+    periods = {limit.pk: period_of(limit, now) for limit in limits}
+    alive = Sum("reservations__amount", filter=Q(reservations__expires_at__gt=now), default=0)
+    rows = Spending.objects.filter(limit__in=periods, period__in=set(periods.values()))
+    used = {
+        limit_id: spent + held
+        for limit_id, period, spent, held in rows.annotate(held=alive).values_list(
+            "limit_id", "period", "spent", "held"
+        )
+        if period == periods[limit_id]
+    }
+    nothing = Decimal(0)
+    return {limit.pk: max(limit.value - used.get(limit.pk, nothing), nothing) for limit in limits}
 
 
 def _locked(limit: Limit, now: datetime) -> Spending:

@@ -56,19 +56,19 @@ def reseal_secrets(*, tenant_id: UUID) -> Resealed:
     """
     tenant = Tenant.objects.select_for_update().get(pk=tenant_id)  # nothing is sealed meanwhile
     fresh = new_data_key(tenant=tenant)
-    moved, failed = 0, []
+    moved = 0
+    failed: list[UUID] = []
     for model in sealed_models():
         rows: QuerySet[Any] = model.objects.filter(  # type: ignore[attr-defined]
             tenant=tenant, data_key__isnull=False
         )
+        changed = ["sealed", "data_key", *(["fingerprint"] if model is ProviderKey else [])]
         locked = rows.select_related("data_key").select_for_update(of=("self",))
         for batch in _batches(locked.iterator(BATCH)):
-            done = [row for row in batch if _reseal(row, fresh)]
-            failed += [row.pk for row in batch if row not in done]
+            unread = {row.pk for row in batch if not _reseal(row, fresh)}
+            done = [row for row in batch if row.pk not in unread]
             moved += len(done)
-            changed = ["sealed", "data_key"]
-            if model is ProviderKey:
-                changed.append("fingerprint")
+            failed += unread
             rows.bulk_update(done, changed)
     return Resealed(moved, failed)
 

@@ -1,23 +1,17 @@
 """Limits: what is reserved at its worst, what is given back, and that nothing passes them."""
 
 import asyncio
-from collections import Counter
-from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from random import Random
-from threading import Event, Thread
 
 import pytest
 from django.conf import settings
-from django.db import connection
 from uuid_utils.compat import uuid7
 
 from llmbroker import AsyncBroker, InMemoryRegistry, InMemoryStore, LLMConfig, LLMRequestError
 from llmbroker.errors import LimitExceededError
 from llmbroker.models import Usage
-from llmbroker.outgoing import Outgoing, Spent
+from llmbroker.outgoing import Spent
 from tenants.context import Reach, scope_active
 from tenants.encryption import Secret
 from tenants.limits.gate import LimitGate
@@ -26,40 +20,22 @@ from tenants.limits.ledger import Ledger
 from tenants.limits.rates import Rates, Rule
 from tenants.models import Limit, ProviderKey, Reservation, Spending
 from tenants.services.keys import add_key
-from tenants.services.limits import set_limit
 from tests.support.model_server import ModelServer, say
-
-NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
-CONFIG = LLMConfig("priced", "https://api.example.test/v1", "m", "A_KEY")
-HELLO = [{"role": "user", "content": "hello"}]
-CENT = Decimal("0.01")
-
-
-class Clock:
-    def __init__(self):
-        self.now = NOW
-
-    def __call__(self):
-        return self.now
-
-    def seconds(self):
-        return self.now.timestamp()
-
-    def pass_by(self, seconds):
-        self.now += timedelta(seconds=seconds)
-
-
-def a_cent_per_answer_token(config, usage):
-    return CENT * (usage.completion_tokens or 0)
+from tests.tenants.limit_helpers import (
+    HELLO,
+    NOW,
+    Clock,
+    a_cent_per_answer_token,
+    answered,
+    ledger,
+    limited,
+    outgoing,
+)
 
 
 @pytest.fixture
 def clock():
     return Clock()
-
-
-def ledger():
-    return Ledger(settings.REDIS_URL, prefix=f"test-{uuid7()}:")
 
 
 @pytest.fixture
@@ -68,22 +44,8 @@ def gate(clock):
     return LimitGate(rates, ledger(), price=a_cent_per_answer_token, clock=clock)
 
 
-def outgoing(scope, *, cap=10, call_id=None):
-    return Outgoing(
-        str(call_id or uuid7()), str(scope.pk), CONFIG, HELLO, None, {"max_tokens": cap}
-    )
-
-
-def answered(tokens):
-    return Spent(billed=True, usage=Usage(5, tokens, 5 + tokens))
-
-
 def run(work):
     return asyncio.run(work)
-
-
-def limited(tenant, kind, value, **whose):
-    return set_limit(tenant=tenant, kind=kind, value=Decimal(value), **whose)
 
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -236,96 +198,6 @@ def test_a_model_without_a_price_does_not_pass_a_budget(clock, alice):
     )
     with pytest.raises(LimitExceededError, match="no known price"):
         run(gate.admit(outgoing(alice.scope)))
-
-
-class Crowd:
-    """Many callers in several event loops with gates of their own, as processes have them."""
-
-    def __init__(self, scope):
-        self.scope = scope
-        self.clock = Clock()
-        self.done = Counter()
-        self.errors = []
-
-    def gate(self):
-        rates = Rates(settings.REDIS_URL)
-        return LimitGate(rates, ledger(), price=a_cent_per_answer_token, clock=self.clock)
-
-    async def one(self, gate, dice):
-        call = outgoing(self.scope, cap=dice.randint(1, 10))
-        try:
-            admission = await gate.admit(call)
-        except LimitExceededError:
-            self.done["refused"] += 1
-            return
-        await asyncio.sleep(dice.random() / 50)
-        used = answered(dice.randint(1, call.answer_cap))
-        await gate.settle(admission, dice.choice([used, used, Spent(billed=False)]))
-        self.done["admitted"] += 1
-
-    async def call(self, seed, count):
-        gate, dice = self.gate(), Random(seed)
-        await asyncio.gather(*(self.one(gate, dice) for _ in range(count)))
-        await gate.aclose()
-
-    def work(self, seed, count):
-        try:
-            asyncio.run(self.call(seed, count))
-        except BaseException as error:
-            self.errors.append(error)
-            raise
-
-    def rush(self, loops, count):
-        threads = [Thread(target=self.work, args=[seed, count]) for seed in range(loops)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not self.errors
-
-    async def use_up(self, cents):
-        gate = self.gate()
-        for _ in range(cents):
-            await gate.settle(await gate.admit(outgoing(self.scope, cap=1)), answered(1))
-        with pytest.raises(LimitExceededError):
-            await gate.admit(outgoing(self.scope, cap=1))
-        await gate.aclose()
-
-
-@contextmanager
-def watched(tenant, seen):
-    """Note again and again what is spent and reserved together."""
-    stop = Event()
-
-    def watch():
-        with scope_active(Reach(tenant.pk)), connection.cursor() as cursor:
-            while not stop.wait(0.005):
-                cursor.execute(
-                    "SELECT coalesce(sum(spent), 0) + (SELECT coalesce(sum(amount), 0)"
-                    " FROM tenants_reservation) FROM tenants_spending"
-                )
-                seen.append(cursor.fetchone()[0])
-        connection.close()
-
-    watching = Thread(target=watch)
-    watching.start()
-    yield
-    stop.set()
-    watching.join()
-
-
-def test_five_hundred_calls_at_once_never_pass_a_budget_of_five(alice):
-    limit = limited(alice.tenant, "usd_per_day", "5.00")
-    crowd, seen = Crowd(alice.scope), []
-    with watched(alice.tenant, seen):
-        crowd.rush(4, 125)
-    assert max(seen) <= 5
-    assert crowd.done.total() == 500
-    assert not Reservation.objects.exists()
-    spent = Spending.objects.get(limit=limit).spent
-    assert 0 < spent <= 5
-    asyncio.run(crowd.use_up(int((5 - spent) / CENT)))
-    assert Spending.objects.get(limit=limit).spent == 5
 
 
 @pytest.fixture
