@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from llmbroker.models import Usage
@@ -22,24 +23,42 @@ _CACHED = (
 def read_usage(raw: object) -> Usage | None:
     """The counts in a ``usage`` object; a count that is missing or no number is None.
 
-    None when there is no count at all: unknown is not zero.
+    A total that is missing is the sum of its parts, where both are known. None when there is
+    no count at all: unknown is not zero.
     """
     if not isinstance(raw, dict) or not raw:
         return None
     fields: Mapping[str, Any] = raw
     prompt_details = _first_mapping(fields, "prompt_tokens_details", "input_tokens_details")
     details = _first_mapping(fields, "completion_tokens_details", "output_tokens_details")
+    prompt, completion = _count(fields, *_PROMPT), _count(fields, *_COMPLETION)
     usage = Usage(
-        prompt_tokens=_count(fields, *_PROMPT),
-        completion_tokens=_count(fields, *_COMPLETION),
-        total_tokens=_count(fields, "total_tokens"),
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        total_tokens=_total(_count(fields, "total_tokens"), prompt, completion),
         cached_tokens=_count(_joined(fields, prompt_details), *_CACHED),
         reasoning_tokens=_count(_joined(fields, details), "reasoning_tokens"),
     )
     return None if usage == _UNKNOWN else usage
 
 
+def newest(known: Usage | None, later: Usage | None) -> Usage | None:
+    """Of running counts the last of each: some servers send the prompt's first, then the rest."""
+    if known is None or later is None:
+        return later or known
+    counts = {name: count for name, count in later.as_dict().items() if count is not None}
+    merged = replace(known, **{"total_tokens": None, **counts})
+    total = _total(merged.total_tokens, merged.prompt_tokens, merged.completion_tokens)
+    return replace(merged, total_tokens=total)
+
+
 _UNKNOWN = Usage()
+
+
+def _total(total: int | None, prompt: int | None, completion: int | None) -> int | None:
+    if total is not None or prompt is None or completion is None:
+        return total
+    return prompt + completion
 
 
 def _first_mapping(fields: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
