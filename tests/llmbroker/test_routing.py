@@ -79,6 +79,48 @@ def test_a_request_at_fault_is_returned_at_once_and_cools_nothing(
     assert broker.snapshot()["first"].usable
 
 
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "prompt is too long: 210000 tokens > 200000"),
+        (413, "Payload too large"),
+        (400, "Invalid schema for function 'f'"),
+        (403, "Your request was rejected by our safety system"),
+        (422, "messages: field required"),
+    ],
+)
+def test_what_one_caller_sends_twenty_times_is_nobody_else_s_fault(
+    server: ModelServer, make_broker: MakeBroker, status: int, message: str
+) -> None:
+    server.script(*[fail(status, message)] * 20, say("fine"))
+    broker = make_broker(model(server))
+
+    for _ in range(20):
+        with pytest.raises(llmbroker.LLMRequestError):
+            broker.for_scope("ann").ask("hello", wait=0)
+
+    assert {row.cooldown_until for row in broker.calls()} == {None}
+    assert broker.for_scope("bob").ask("hello", wait=0).text == "fine"
+    assert len(server.requests) == 21
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9", "http://nowhere.invalid", "TLS"])
+def test_whatever_keeps_a_host_from_being_reached_cools_it_whole(
+    server: ModelServer, other_server: ModelServer, make_broker: MakeBroker, address: str
+) -> None:
+    if address == "TLS":  # a server that does not speak it
+        address = server.base_url.replace("http://", "https://").removesuffix("/v1")
+    other_server.answer_with(lambda request: say("fine"))
+    broker = make_broker(
+        model(server, "first", base_url=f"{address}/v1", weight=0.9),
+        model(server, "second", base_url=f"{address}/v1", weight=0.8),
+        model(other_server, "alive", weight=0.1),
+    )
+
+    assert [broker.ask("hello").llm_name for _ in range(2)] == ["alive", "alive"]
+    assert statuses(broker) == [("first", "unavailable"), ("alive", "ok"), ("alive", "ok")]
+
+
 def test_a_refused_key_is_not_tried_again_and_the_error_says_so(
     server: ModelServer, make_broker: MakeBroker
 ) -> None:
