@@ -489,18 +489,31 @@ def test_a_guarded_model_in_a_private_network_is_never_asked(
     server.answer_with(lambda request: say("secret"))
     guarded = model(server, guarded=True)
 
-    with pytest.raises(llmbroker.NoLLMAvailableError, match="could not be reached"):
-        make_broker(guarded).ask("hello", wait=0)
-    by_name = model(
-        server, base_url=server.base_url.replace("127.0.0.1", "localhost"), guarded=True
-    )
-    with pytest.raises(llmbroker.NoLLMAvailableError, match="could not be reached"):
-        make_broker(by_name).ask("hello", wait=0)
+    spellings = ["127.0.0.1", "localhost", "2130706433", "0x7f000001", "0177.0.0.1", "127.1"]
+    for host in [*spellings, "[::ffff:127.0.0.1]", "0.0"]:
+        url = server.base_url.replace("127.0.0.1", host)
+        broker = make_broker(model(server, base_url=url, guarded=True))
+        with pytest.raises(llmbroker.NoLLMAvailableError, match="could not be reached"):
+            broker.ask("hello", wait=0)
 
     assert server.requests == []
     allowed = AddressPolicy.of(["127.0.0.1"])
     trusting = make_broker(guarded, policy=allowed, health=MemoryHealth())
     assert trusting.ask("hello").text == "secret"
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed_and_takes_no_key_along(
+    server: ModelServer, other_server: ModelServer, make_broker: MakeBroker, status: int
+) -> None:
+    server.script(fail(status, "moved", Location=f"{other_server.base_url}/chat/completions"))
+    other_server.answer_with(lambda request: say("secret"))
+
+    with pytest.raises(llmbroker.NoLLMAvailableError) as caught:
+        make_broker(model(server)).ask("hello", wait=0)
+
+    assert "secret" not in str(caught.value)
+    assert other_server.requests == []
 
 
 @pytest.mark.parametrize(
