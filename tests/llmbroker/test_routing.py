@@ -459,6 +459,20 @@ def test_a_provider_s_own_word_on_another_try_is_heeded(
     assert caught.value.reason == "excluded"
 
 
+@pytest.mark.parametrize(("status", "most"), [(503, 8), (408, 2)])
+def test_a_call_makes_no_more_requests_than_it_may_and_each_is_a_row(
+    server: ModelServer, make_broker: MakeBroker, status: int, most: int
+) -> None:
+    server.answer_with(lambda request: fail(status))
+    broker = make_broker(*(model(server, f"model-{number}") for number in range(12)))
+
+    with pytest.raises(llmbroker.LLMRequestError):
+        broker.ask("hello", wait=5)
+
+    rows = broker.calls()
+    assert len(server.requests) == len(rows) == len({row.id for row in rows}) == most
+
+
 def test_an_attempt_is_journaled_before_its_request_leaves(
     server: ModelServer, make_broker: MakeBroker
 ) -> None:
