@@ -18,6 +18,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from llmbroker.tools.loop import Review
+from llmbroker.wire.lenient_json import holds_huge_integer
 
 MISFIT = "The answer does not fit the output schema, also after the model was told so."
 MAX_FAULT = 500
@@ -51,9 +52,7 @@ def schema_problem(schema: Mapping[str, Any]) -> str | None:
 
 def answer_of(text: str) -> Any:
     """The JSON in an answer, also within a fence of Markdown. Raises ValueError."""
-    text = text.strip()
-    fenced = _FENCED.match(text)
-    return orjson.loads(fenced[1] if fenced else text)
+    return orjson.loads(_without_fence(text))
 
 
 def review_of(schema: Mapping[str, Any] | None) -> Review | None:
@@ -69,6 +68,8 @@ def review_of(schema: Mapping[str, Any] | None) -> Review | None:
             return _told("it is no JSON")
         except (Unresolvable, RecursionError):
             return _told("it cannot be checked")
+        if holds_huge_integer(_without_fence(text)):
+            return _told("it holds an integer of more than 64 bits")
         if fault is None:
             return None
         return _told(f"{fault.json_path}: {fault.message[:MAX_FAULT]}")
@@ -81,6 +82,12 @@ def response_format(schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if schema is None:
         return None
     return {"type": "json_schema", "json_schema": {"name": "answer", "schema": dict(schema)}}
+
+
+def _without_fence(text: str) -> str:
+    text = text.strip()
+    fenced = _FENCED.match(text)
+    return fenced[1] if fenced else text
 
 
 def _told(fault: str) -> str:

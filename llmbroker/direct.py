@@ -19,6 +19,7 @@ from llmbroker.routing.toll import Toll
 from llmbroker.transport import Transport
 from llmbroker.wire.completion import one_tool_call
 from llmbroker.wire.failure import ExchangeError
+from llmbroker.wire.params import answer_cap, asked
 from llmbroker.wire.request import Request, UnsendableKeyError, build_request
 
 Resolved = tuple[LLMConfig, ApiKey]
@@ -69,9 +70,12 @@ class AsyncDirectClient:
         try:
             async with self._toll(config, key, messages, tools, params) as toll:
                 request = _request(config, key, messages, tools, toll.params, stream=False)
-                completion = await exchange.whole(request, timeout=timeout or DEFAULT_TIMEOUT)
+                sent = asked(toll.params, config.tool_params if tools else {})
+                completion = await exchange.whole(
+                    request, timeout=timeout or DEFAULT_TIMEOUT, max_tokens=answer_cap(sent)
+                )
                 await toll.answered(completion)
-            if params and params.get("parallel_tool_calls") is False:
+            if sent.get("parallel_tool_calls") is False:
                 completion = one_tool_call(completion)
             return DirectResult.of(completion)
         except ExchangeError as error:

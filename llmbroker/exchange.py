@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Awaitable, Mapping
 from contextlib import AsyncExitStack
@@ -10,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from llmbroker.models import ApiKey, Completion, LLMConfig
-from llmbroker.transport import LiveAnswer, Transport
+from llmbroker.transport import LiveAnswer, Timeouts, Transport
 from llmbroker.wire.completion import parse_completion
 from llmbroker.wire.deltas import Delta, StreamAssembler
 from llmbroker.wire.failure import ExchangeError, Failure, FailureKind
@@ -72,7 +73,7 @@ class Exchange:
         if answer.headers.get("content-type", "").startswith("application/json"):
             return Whole(self._parse(await answer.body(), max_tokens))
         assembler = StreamAssembler(self._origin, max_tokens=max_tokens, secrets=self._secrets)
-        source = Source(answer, assembler, stall=self.timeouts.stall)
+        source = Source(answer, assembler, self.timeouts)
         await source.wait_for_content()
         return source
 
@@ -89,12 +90,11 @@ class Exchange:
 class Source:
     """Deltas out of an HTTP answer."""
 
-    def __init__(self, answer: LiveAnswer, assembler: StreamAssembler, *, stall: float) -> None:
-        """``stall``: seconds that may pass between two pieces."""
+    def __init__(self, answer: LiveAnswer, assembler: StreamAssembler, timeouts: Timeouts) -> None:
         self._answer = answer
         self._parser = EventParser()
         self._assembler = assembler
-        self._stall = stall
+        self._timeouts = timeouts
         self._ready: deque[Delta] = deque()
         self._ended = False
 
@@ -116,17 +116,27 @@ class Source:
         return self._assembler.finish()
 
     async def _read_on(self) -> None:
-        patience = min(self._stall, _FAREWELL) if self._assembler.is_whole else self._stall
+        stall = self._timeouts.stall
+        limit = max(stall, self._timeouts.first_token)
+        if self._assembler.is_whole:
+            stall = limit = min(stall, _FAREWELL)
         try:
-            await within(patience, self._read(), FailureKind.STREAM_CUT)
+            await self._read(stall=stall, limit=limit)
         except ExchangeError as error:
             if not self._assembler.is_whole or error.failure.kind is not FailureKind.STREAM_CUT:
                 raise
             self._ended = True  # all was said; only the end of the stream is missing
 
-    async def _read(self) -> None:
+    async def _read(self, *, stall: float | None = None, limit: float = math.inf) -> None:
+        """Read up to the next piece. Whatever comes ends a silence, for up to ``limit`` seconds."""
+        clock = asyncio.get_running_loop().time
+        end = clock() + limit
         while not self._ready and not self._ended:
-            chunk = await self._answer.chunk()
+            if stall is None:
+                chunk = await self._answer.chunk()
+            else:
+                seconds = max(0.0, min(stall, end - clock()))
+                chunk = await within(seconds, self._answer.chunk(), FailureKind.STREAM_CUT)
             self._ended = not chunk
             for event in self._parser.feed(chunk) if chunk else self._parser.flush():
                 self._ready += self._assembler.feed(event)
@@ -147,10 +157,7 @@ class Whole(Source):
 
 
 async def within(seconds: float, work: Awaitable[Result], late: FailureKind) -> Result:
-    """The result of ``work``; ExchangeError of kind ``late`` when it takes longer.
-
-    Keep-alives of the provider do not extend the time: only content counts.
-    """
+    """The result of ``work``; ExchangeError of kind ``late`` when it takes longer."""
     try:
         async with asyncio.timeout(seconds):
             return await work

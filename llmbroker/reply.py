@@ -58,8 +58,11 @@ class DirectResult:
     text: str
     tool_calls: list[dict[str, Any]] | None = None
     usage: Usage | None = None
+    finish_reason: str | None = None
 
     @classmethod
     def of(cls, completion: Completion) -> DirectResult:
         """The result that ``completion`` makes."""
-        return cls(completion.text, completion.tool_calls, completion.usage)
+        return cls(
+            completion.text, completion.tool_calls, completion.usage, completion.finish_reason
+        )

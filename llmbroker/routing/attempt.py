@@ -22,6 +22,7 @@ from llmbroker.routing.toll import Toll
 from llmbroker.routing.verdict import VERDICTS
 from llmbroker.wire.completion import one_tool_call
 from llmbroker.wire.failure import ExchangeError, Failure, FailureKind
+from llmbroker.wire.params import answer_cap, asked
 from llmbroker.wire.request import Request, UnsendableKeyError, build_request
 
 
@@ -67,14 +68,14 @@ class Attempt:
         request = self._request(stream=False)
         await self._begin()
         completion = await self._exchange.whole(
-            request, timeout=timeout, max_tokens=self._max_tokens
+            request, timeout=timeout, max_tokens=answer_cap(self._asked)
         )
         return one_tool_call(completion) if self.one_tool_only else completion
 
     @property
     def one_tool_only(self) -> bool:
         """Whether the caller wants one tool call at a time, whatever the model makes of it."""
-        return (self._ask.params or {}).get("parallel_tool_calls") is False
+        return self._asked.get("parallel_tool_calls") is False
 
     async def open(self, connection: AsyncExitStack, timeout: float | None) -> Source:
         """Ask and wait for the first content; the rest is read from the source."""
@@ -82,7 +83,7 @@ class Attempt:
         request = self._request(stream=True)
         await self._begin()
         source = await self._exchange.open(
-            request, connection, timeout=timeout, max_tokens=self._max_tokens
+            request, connection, timeout=timeout, max_tokens=answer_cap(self._asked)
         )
         self._first_token = self._engine.clock()
         await self._standing.answered()
@@ -211,11 +212,11 @@ class Attempt:
         raise ExchangeError(Failure(FailureKind.KEY_REFUSED, detail=detail))
 
     @property
-    def _max_tokens(self) -> int | None:
-        """The caller's cap of the answer, by which a cut answer is told from a broken one."""
-        params = self._toll.params or {}
-        cap = params.get("max_completion_tokens", params.get("max_tokens"))
-        return cap if isinstance(cap, int) else None
+    def _asked(self) -> dict[str, object]:
+        """The parameters that the request has, the model's own among them."""
+        return asked(
+            self._toll.params, self.candidate.config.tool_params if self._ask.tools else {}
+        )
 
     @property
     def _seconds(self) -> float:

@@ -67,7 +67,7 @@ class LiveStream:
         return self._closed
 
     def _wanted(self, delta: Delta) -> bool:
-        return not (self.attempt.one_tool_only and delta.kind == "tool_call" and delta.index)
+        return not (delta.kind == "tool_call" and delta.index and self.attempt.one_tool_only)
 
     async def _disconnect(self) -> None:
         self._closed = True

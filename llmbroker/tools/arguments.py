@@ -8,8 +8,9 @@ from typing import Any, Protocol, TypeGuard
 import orjson
 
 from llmbroker.text import storable_json
-from llmbroker.wire.lenient_json import loads
+from llmbroker.wire.lenient_json import holds_huge_integer, loads
 
+_HUGE = "the arguments hold an integer of more than 64 bits, which would not arrive as it was sent."
 _SHAPE = 'Send a JSON object such as {"name": "value"}.'
 
 
@@ -42,12 +43,13 @@ def parse_arguments(raw: object) -> tuple[dict[str, Any] | None, str | None]:
         return {}, None
     value, problem = _decode(raw)
     if isinstance(value, str):
-        value, problem = _decode(value)
+        raw = value
+        value, problem = _decode(raw)
     if problem is not None:
         return None, problem
     if not isinstance(value, dict):
         return None, f"the arguments are {_kind(value)}, not a JSON object. {_SHAPE}"
-    return value, None
+    return (None, _HUGE) if holds_huge_integer(raw) else (value, None)
 
 
 def is_sound(raw: object) -> TypeGuard[str]:

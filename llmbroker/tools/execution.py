@@ -88,9 +88,9 @@ def refusal(call: ToolCall, toolbox: Toolbox) -> ToolResult:
 
 
 def describe(error: BaseException, limit: int = MAX_RESULT_CHARS) -> str:
-    """The error in words; its type where it has none."""
+    """The error in words, without addresses in memory; its type where it has none."""
     try:
-        text = str(error)
+        text = _ADDRESS.sub("", str(error))
     except Exception:  # noqa: BLE001 - a broken __str__ must not break the loop
         text = ""
     return capped(storable(text if text.strip() else type(error).__name__), limit)

@@ -20,7 +20,9 @@ AnyTool = ToolSchema | Callable[..., Any] | Function[..., Any]
 Dispatch = Mapping[str, Callable[..., object]]
 Named = TypeVar("Named")
 
-_TEMPLATE_DEBRIS = re.compile(r"<\|.*$", re.DOTALL)
+# What is said round a name: a template's tokens, the namespace that a model was trained with
+# (Harmony, Gemini) and the number that Kimi's calls bear.
+_DEBRIS = re.compile(r"^(?:functions|default_api)[.:]|:\d+$|<\|.*$", re.DOTALL)
 
 
 class Runnable(Protocol):
@@ -122,8 +124,7 @@ def find(name: str, dispatch: Mapping[str, Named]) -> Named | None:
     """The tool of that name, forgiving only what chat templates glue on to a name."""
     if name in dispatch:
         return dispatch[name]
-    cleaned = _TEMPLATE_DEBRIS.sub("", name).strip().removeprefix("functions.")
-    return dispatch.get(cleaned)
+    return dispatch.get(_DEBRIS.sub("", name.strip()).strip())
 
 
 def unknown(name: str, known: Sequence[str]) -> str:

@@ -19,8 +19,9 @@ from llmbroker.wire.failures import detail_of, read_embedded_failure
 from llmbroker.wire.lenient_json import as_mapping, loads
 from llmbroker.wire.sse import ServerSentEvent
 from llmbroker.wire.surrogates import SurrogateJoiner
+from llmbroker.wire.tool_calls import raw_calls
 from llmbroker.wire.tool_deltas import ToolCallAssembler
-from llmbroker.wire.usage import read_usage
+from llmbroker.wire.usage import newest, read_usage
 
 _logger = logging.getLogger(__name__)
 
@@ -66,6 +67,7 @@ class StreamAssembler:
         self._seed = ""
         self._size = 0
         self._done = False
+        self._has_noise = False
         self._has_content = False
 
     @property
@@ -104,8 +106,8 @@ class StreamAssembler:
         Raises ExchangeError when it ended too early, broke down or holds no answer.
         """
         answer = self._answer
-        if not self._done and answer.finish_reason is None:
-            detail = "the stream ended without a finish_reason or [DONE]"
+        if answer.finish_reason is None and (self._has_noise or not self._done):
+            detail = "the stream ended without a finish_reason" + " or [DONE]" * (not self._done)
             raise ExchangeError(Failure(FailureKind.STREAM_CUT, 200, detail))
         answer.text = "".join(self._text) + self._joiners["text"].flush()
         answer.reasoning = "".join(self._reasoning) + self._joiners["reasoning"].flush()
@@ -122,14 +124,20 @@ class StreamAssembler:
             chunk = loads(data)
         except ValueError as error:
             if self._has_content and _is_noise(event):
-                _logger.warning("passed over an event that is no chunk: %.100r", data)
-                return {}
+                return self._passed_over(data)
             raise ExchangeError(self._broken_chunk(event, data)) from error
         if event.event == "error" or is_error(chunk):
             raise ExchangeError(read_embedded_failure(chunk, secrets=self._secrets))
         if not isinstance(chunk, dict):
             raise ExchangeError(self._broken_chunk(event, data))
         return chunk
+
+    def _passed_over(self, data: bytes) -> Mapping[str, Any]:
+        """It may have told of an error: from now on the model itself must say that it is done."""
+        self._has_noise = True
+        said = detail_of(data[:200].decode("utf-8", "replace"), self._secrets)
+        _logger.warning("passed over an event that is no chunk: %.100s", said)
+        return {}
 
     def _broken_chunk(self, event: ServerSentEvent, data: bytes) -> Failure:
         text = data[:400].decode("utf-8", "replace")
@@ -149,10 +157,8 @@ class StreamAssembler:
 
     def _read_facts(self, chunk: Mapping[str, Any]) -> None:
         """Keep what a chunk says of the answer as a whole; of running totals the last counts."""
-        usage = read_usage(chunk.get("usage")) or read_usage(
-            as_mapping(chunk.get("x_groq")).get("usage")
-        )
-        self._answer.usage = usage or self._answer.usage
+        self._count(chunk)
+        self._count(as_mapping(chunk.get("x_groq")))
         model = chunk.get("model")
         if isinstance(model, str) and model:
             self._answer.model = storable(model)
@@ -161,13 +167,18 @@ class StreamAssembler:
             self._answer.id = storable(identity)
         self._seed = self._seed or f"{chunk.get('id')}/{chunk.get('created')}"
 
+    def _count(self, holder: Mapping[str, Any]) -> None:
+        self._answer.usage = newest(self._answer.usage, read_usage(holder.get("usage")))
+
     def _read_choice(self, choice: Mapping[str, Any]) -> Iterator[Delta]:
-        if choice.get("error"):
-            raise ExchangeError(read_embedded_failure(choice["error"], secrets=self._secrets))
+        delta = choice.get("delta")
+        error = choice.get("error") or as_mapping(delta).get("error")
+        if error:
+            raise ExchangeError(read_embedded_failure(error, secrets=self._secrets))
+        self._count(choice)  # Moonshot
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
             self._answer.finish_reason = storable(reason)
-        delta = choice.get("delta")
         if not isinstance(delta, dict):
             # Some servers send the whole message, or repeat it at the end.
             delta = {} if self._has_content else as_mapping(choice.get("message"))
@@ -180,10 +191,8 @@ class StreamAssembler:
         yield from self._piece(
             "text", text or (refusal if isinstance(refusal, str) else ""), self._text
         )
-        fragments = delta.get("tool_calls")
-        for fragment in fragments if isinstance(fragments, list) else ():
-            if isinstance(fragment, dict):
-                yield from self._tool_call_piece(fragment)
+        for fragment in raw_calls(delta):
+            yield from self._tool_call_piece(fragment)
         extras = extras_of(delta)
         if extras:
             self._extras.add(as_mapping(storable_json(extras)))

@@ -14,7 +14,7 @@ from llmbroker.wire.retry_after import parse_duration
 
 _LIMIT = 64 * 1024
 _MAX_NESTING = 6
-_CODE_KEYS = ("code", "type", "error_type", "status", "reason", "error_code")
+_CODE_KEYS = ("code", "type", "error_type", "status", "reason", "error_code", "status_code")
 # A gateway's own words ("Provider returned error") say less than what it wraps: that is read first.
 _WRAPPING_KEYS = ("raw", "metadata", "error", "errors")
 _MESSAGE_KEYS = ("message", "msg", "detail", "error_description", "title")
@@ -141,4 +141,12 @@ def is_error(raw: object) -> bool:
     if isinstance(raw, list) and raw:
         raw = raw[0]
     fields = as_mapping(raw)
-    return bool(fields.get("error")) or "error" in (fields.get("type"), fields.get("object"))
+    if fields.get("error") or "error" in (fields.get("type"), fields.get("object")):
+        return True
+    return "choices" not in fields and _tells_of_an_error(fields)
+
+
+def _tells_of_an_error(fields: Mapping[str, Any]) -> bool:
+    """Whether what is no answer holds a code, not 0, with a message, or a list of errors."""
+    has_code = any(fields.get(name) for name in ("code", "status", "status_code"))
+    return bool(fields.get("errors") or (has_code and (fields.get("message") or fields.get("msg"))))

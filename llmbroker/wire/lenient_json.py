@@ -10,12 +10,13 @@ from typing import Any
 
 import orjson
 
+_LONG_NUMBER = re.compile(r"[0-9]{19}")
 _MAX_DIGITS = 19  # what a signed 64-bit integer can need
-_UNSTORABLE_ESCAPE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
+_UNSTORABLE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])|\x00")
 
 
 def loads(data: bytes | str) -> Any:
-    """The value in ``data``. NaN, Infinity and numbers that no 64 bits hold become null.
+    """The value in ``data``. NaN and Infinity become null, integers over 64 bits inexact or null.
 
     Halves of surrogate pairs stay as they are, since a stream may send the other half next.
     Raises ValueError for what is no JSON, or no UTF-8.
@@ -29,9 +30,27 @@ def loads(data: bytes | str) -> Any:
         return _loads_tolerantly(data)
 
 
+def holds_huge_integer(text: str) -> bool:
+    """Whether an integer in ``text`` has more digits than 64 bits hold: ``loads`` rounds it.
+
+    >>> holds_huge_integer('{"wei": 36893488147419103233}')
+    True
+    >>> holds_huge_integer('{"wei": "36893488147419103233"}')
+    False
+    """
+    if not _LONG_NUMBER.search(text):
+        return False
+    found: list[str] = []
+    try:
+        json.loads(text, strict=False, parse_int=found.append)
+    except (ValueError, RecursionError):
+        return False
+    return any(_integer(digits) is None for digits in found)
+
+
 def may_be_unstorable(data: bytes) -> bool:
-    """Whether ``data`` writes out a U+0000 or a surrogate, which ``text.storable`` looks after."""
-    return _UNSTORABLE_ESCAPE.search(data) is not None
+    """Whether ``data`` holds a U+0000 or a surrogate, which ``text.storable`` looks after."""
+    return _UNSTORABLE.search(data) is not None
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:

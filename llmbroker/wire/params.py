@@ -7,6 +7,7 @@ What a refusal taught is kept per (endpoint, model) in ``routing.corrections`` a
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 OTHER_NAME = {
     "max_tokens": "max_completion_tokens",
@@ -63,6 +64,24 @@ _REFUSAL = re.compile(
     r"|incompatible|invalid (?:argument|parameter) name",
     re.IGNORECASE,
 )
+
+
+def asked(
+    params: Mapping[str, object] | None, tool_params: Mapping[str, object]
+) -> dict[str, object]:
+    """What a request asks for: the caller's ``params`` and, beside them, the model's own."""
+    given = {name: value for name, value in (params or {}).items() if value is not None}
+    return given | {
+        name: value
+        for name, value in tool_params.items()
+        if name not in given and OTHER_NAME.get(name) not in given
+    }
+
+
+def answer_cap(params: Mapping[str, object]) -> int | None:
+    """The limit of the answer among ``params``, by which a cut answer is told from a broken one."""
+    caps = (params.get(name) for name in OTHER_NAME)
+    return next((cap for cap in caps if isinstance(cap, int)), None)
 
 
 def known_param(name: object) -> str | None:

@@ -12,7 +12,7 @@ import orjson
 from llmbroker.models import LLMConfig, Message, ToolSchema, check_params
 from llmbroker.text import storable_json
 from llmbroker.wire.history import has_role, prepared
-from llmbroker.wire.params import OTHER_NAME
+from llmbroker.wire.params import OTHER_NAME, asked
 from llmbroker.wire.profiles import Profile, origin_of, profile_of
 from llmbroker.wire.schema import fitted_json
 from llmbroker.wire.scrub import scrubbed
@@ -105,14 +105,8 @@ def _params(
     if not params and not config.tool_params:
         return {}
     check_params(params)
-    sent = {name: value for name, value in params.items() if value is not None}
-    if with_tools:
-        sent |= {
-            name: value
-            for name, value in config.tool_params.items()
-            if name not in sent and OTHER_NAME.get(name) not in sent
-        }
-    else:
+    sent = asked(params, config.tool_params if with_tools else {})
+    if not with_tools:
         for name in _TOOL_PARAMS:
             sent.pop(name, None)
     if not profile.parallel_tool_calls:

@@ -22,7 +22,7 @@ def read_tool_calls(message: Mapping[str, Any], *, seed: str) -> list[dict[str, 
     """
     taken: set[str] = set()
     calls: list[dict[str, Any]] = []
-    for raw in _raw_calls(message):
+    for raw in raw_calls(message):
         function = function_of(raw)
         name = function.get("name")
         calls.append(
@@ -58,7 +58,8 @@ def function_extras(function: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in function.items() if key not in _FUNCTION_KEYS and value}
 
 
-def _raw_calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+def raw_calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The calls of a message or delta as they stand there, also one in the old form."""
     calls = message.get("tool_calls")
     if isinstance(calls, list):
         return [call for call in calls if isinstance(call, dict)]

@@ -1,8 +1,9 @@
 """Puts streamed tool calls together, whatever a server's habits with index, id and name.
 
 Habits met in the wild: no index at all, or 0 for every call; the id on the first fragment,
-on each, or on none; the name whole on the first fragment, repeated on each, or cut in two;
-arguments as fragments of text, or as an object.
+on each, on none, or a new one on each; the name whole on the first fragment, repeated on each,
+or cut in two; arguments as fragments of text, or as an object; a call once more, whole, at the
+end.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Any
 import orjson
 
 from llmbroker.text import storable, storable_json
+from llmbroker.wire.lenient_json import as_mapping
+from llmbroker.wire.surrogates import SurrogateJoiner
 from llmbroker.wire.tool_calls import (
     arguments_object,
     arguments_text,
@@ -31,8 +34,8 @@ class _Fragment:
     name: str
     arguments: str
     is_whole: bool  # the arguments came as an object, not as a piece of text
-    call: Mapping[str, Any]
-    function: Mapping[str, Any]
+    extras: Mapping[str, Any]
+    function_extras: Mapping[str, Any]
 
 
 @dataclass(slots=True)
@@ -43,6 +46,7 @@ class _OpenCall:
     sent_id: str
     name: str = ""
     arguments: list[str] = field(default_factory=list)
+    joiner: SurrogateJoiner = field(default_factory=SurrogateJoiner)
     extras: dict[str, Any] = field(default_factory=dict)
     function_extras: dict[str, Any] = field(default_factory=dict)
 
@@ -81,14 +85,7 @@ class ToolCallAssembler:
             if not (fragment.id or fragment.name or fragment.arguments):
                 return None
             call = self._open(fragment, seed)
-        if not call.sent_id:
-            call.sent_id = fragment.id
-        name = self._add_name(call, fragment.name)
-        arguments = "" if fragment.is_whole and call.arguments else fragment.arguments
-        if arguments:
-            call.arguments.append(arguments)
-        call.extras.update(call_extras(fragment.call))
-        call.function_extras.update(function_extras(fragment.function))
+        name, arguments = self._add(fragment, call)
         if not (opened or name or arguments):
             return None
         return ToolCallPiece(call.position, call.id if opened else None, name or None, arguments)
@@ -101,13 +98,26 @@ class ToolCallAssembler:
                 "type": "function",
                 "function": {
                     "name": call.name,
-                    "arguments": arguments_text(call.text),
+                    "arguments": arguments_text(call.text + call.joiner.flush()),
                     **call.function_extras,
                 },
                 **call.extras,
             }
             for call in self._calls
         ]
+
+    def _add(self, fragment: _Fragment, call: _OpenCall) -> tuple[str, str]:
+        """Add a fragment to its call; returns what is new of the name and of the arguments."""
+        call.sent_id = call.sent_id or fragment.id
+        call.extras.update(fragment.extras)
+        call.function_extras.update(fragment.function_extras)
+        name = self._add_name(call, fragment.name)
+        if (fragment.is_whole and call.arguments) or _repeats(fragment, call):
+            return name, ""
+        arguments = call.joiner.feed(fragment.arguments)
+        if arguments:
+            call.arguments.append(arguments)
+        return name, arguments
 
     def _open(self, fragment: _Fragment, seed: str) -> _OpenCall:
         position = len(self._calls)
@@ -123,21 +133,19 @@ class ToolCallAssembler:
 
     def _candidate(self, fragment: _Fragment) -> _OpenCall | None:
         newest_first = self._calls[::-1]
+        placed = [call for call in newest_first if _same_place(fragment, call)]
         if fragment.id:
-            for call in newest_first:
-                if call.sent_id == fragment.id and fragment.index in (None, call.index):
+            known = [call for call in newest_first if call.sent_id == fragment.id]
+            for call in placed if fragment.name else known:
+                if call.sent_id == fragment.id:
                     return call
             # An id that comes late goes to the call at its index that has none yet.
-            return next(
-                (call for call in newest_first if not call.sent_id and _same_place(fragment, call)),
-                None,
-            )
-        if fragment.index is None:
-            return newest_first[0] if newest_first else None
-        found = next((call for call in newest_first if call.index == fragment.index), None)
-        if found is None and not fragment.name and newest_first:
+            late = next((call for call in placed if not call.sent_id), None)
+            # A name makes a new id a new call; without one it is only new on this fragment.
+            return late if late or fragment.name else next(iter(placed), None)
+        if not placed and not fragment.name and newest_first:
             return newest_first[0]  # a bare piece of arguments opens no call
-        return found
+        return next(iter(placed), None)
 
     @staticmethod
     def _add_name(call: _OpenCall, piece: str) -> str:
@@ -154,28 +162,50 @@ def _same_place(fragment: _Fragment, call: _OpenCall) -> bool:
 
 def _opens_another(fragment: _Fragment, call: _OpenCall) -> bool:
     """Whether ``fragment`` is the start of another call, though its index or id say otherwise."""
-    if not fragment.name or not call.name:
+    if not (fragment.name or fragment.id):
         return False
-    if fragment.name == call.name:
-        return fragment.arguments.lstrip().startswith("{") and call.is_complete
+    if fragment.name in ("", call.name):
+        return _starts_an_object(fragment) and call.is_complete and not _repeats(fragment, call)
+    if not call.name:
+        return False
     if fragment.index is None and not fragment.id:
         return True  # without an index names come whole
     return bool(call.text.strip())  # a name is never continued after the arguments began
 
 
+def _repeats(fragment: _Fragment, call: _OpenCall) -> bool:
+    """Whether a call that is whole is said once more: to run it twice could do harm."""
+    if not fragment.id or fragment.id != call.sent_id or not _starts_an_object(fragment):
+        return False
+    given = arguments_object(fragment.arguments)
+    return given is not None and given == arguments_object(call.text)
+
+
+def _starts_an_object(fragment: _Fragment) -> bool:
+    return fragment.arguments.lstrip().startswith("{")
+
+
 def _read(raw: Mapping[str, Any]) -> _Fragment:
     function = function_of(raw)
-    index, identity, name = raw.get("index"), raw.get("id"), function.get("name")
-    arguments = function.get("arguments")
+    identity, name, arguments = raw.get("id"), function.get("name"), function.get("arguments")
     is_whole = not isinstance(arguments, str)
     if is_whole:
         arguments = "" if arguments is None else orjson.dumps(storable_json(arguments)).decode()
     return _Fragment(
-        index=index if type(index) is int else None,
-        id=identity if isinstance(identity, str) else "",
+        index=_index(raw.get("index")),
+        id=storable(identity) if isinstance(identity, str) else "",
         name=storable(name) if isinstance(name, str) else "",
-        arguments=storable(str(arguments)),
+        arguments=str(arguments),
         is_whole=is_whole,
-        call=raw,
-        function=function,
+        extras=as_mapping(storable_json(call_extras(raw))),
+        function_extras=as_mapping(storable_json(function_extras(function))),
     )
+
+
+def _index(raw: object) -> int | None:
+    """An index, also where it is written as a text or with a decimal point."""
+    if isinstance(raw, str):
+        return int(raw) if raw.isascii() and raw.isdigit() and len(raw) < 6 else None
+    if isinstance(raw, float):
+        return int(raw) if raw.is_integer() else None
+    return raw if type(raw) is int else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from llmbroker.models import Usage
@@ -26,22 +27,40 @@ _COMPLETION_DETAILS = ("completion_tokens_details", "output_tokens_details")
 def read_usage(raw: object) -> Usage | None:
     """The counts in a ``usage`` object; a count that is missing or no number is None.
 
-    None when there is no count at all: unknown is not zero.
+    A total that is missing is the sum of its parts, where both are known. None when there is
+    no count at all: unknown is not zero.
     """
     if not isinstance(raw, dict) or not raw:
         return None
     fields: Mapping[str, Any] = raw
+    prompt, completion = _count(fields, _PROMPT), _count(fields, _COMPLETION)
     counts = (
-        _count(fields, _PROMPT),
-        _count(fields, _COMPLETION),
-        _count(fields, _TOTAL),
+        prompt,
+        completion,
+        _total(_count(fields, _TOTAL), prompt, completion),
         _count(_with_details(fields, _PROMPT_DETAILS), _CACHED),
         _count(_with_details(fields, _COMPLETION_DETAILS), _REASONING),
     )
     return None if counts == _UNKNOWN else Usage(*counts)
 
 
+def newest(known: Usage | None, later: Usage | None) -> Usage | None:
+    """Of running counts the last of each: some servers send the prompt's first, then the rest."""
+    if known is None or later is None:
+        return later or known
+    counts = {name: count for name, count in later.as_dict().items() if count is not None}
+    merged = replace(known, **{"total_tokens": None, **counts})
+    total = _total(merged.total_tokens, merged.prompt_tokens, merged.completion_tokens)
+    return replace(merged, total_tokens=total)
+
+
 _UNKNOWN = (None,) * 5
+
+
+def _total(total: int | None, prompt: int | None, completion: int | None) -> int | None:
+    if total is not None or prompt is None or completion is None:
+        return total
+    return prompt + completion
 
 
 def _with_details(fields: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[str, Any]:

@@ -378,6 +378,35 @@ def test_a_stall_is_noticed_in_the_time_set_and_upstream_is_hung_up(wall: Wall) 
 
 
 @by_face
+def test_keep_alives_end_a_silence_inside_an_answer(wall: Wall, call: object) -> None:
+    fault = both("", then_sound("thinks-half-way"), [("thinks-half-way", "ok", None)])
+    times = llmbroker.Timeouts(first_token=2, stall=0.3)
+
+    outcome = call(wall, fault, streamed=True, timeouts=times)
+
+    assert_as_expected(outcome, fault.stream, None, wall)
+    assert outcome.seconds > wall.pause > times.stall
+
+
+@pytest.mark.parametrize(
+    ("model", "rows"),
+    [
+        ("only-keeps-alive", passed_over("only-keeps-alive", "error", "timeout")),
+        ("thinks-half-way", [("thinks-half-way", "error", "stream_cut")]),
+    ],
+)
+def test_keep_alives_stand_for_content_no_longer_than_a_first_word_may_take(
+    wall: Wall, model: str, rows: list[Row]
+) -> None:
+    times = llmbroker.Timeouts(first_token=0.5, stall=0.3)
+
+    outcome = blocking(wall, both("", then_sound(model), rows), streamed=True, timeouts=times)
+
+    assert outcome.rows == rows
+    assert outcome.seconds < times.first_token + 0.5
+
+
+@by_face
 @pytest.mark.parametrize("model", ["silent", "slow"])
 @pytest.mark.parametrize("streamed", [False, True], ids=["chat", "stream"])
 def test_a_model_that_is_slow_to_begin_is_overtaken_and_hung_up_on(

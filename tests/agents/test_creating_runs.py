@@ -26,6 +26,34 @@ def refusal(answer):
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("moment", "shown"),
+    [
+        ("2099-03-29T02:30:00", "2099-03-29T02:30:00Z"),
+        ("2099-03-29T02:30:00+02:00", "2099-03-29T00:30:00Z"),
+        ("2099-03-29", "2099-03-29T00:00:00Z"),
+        ("2099-03-29T02:30:00 02:00", None),
+        ("2099-02-30", None),
+        ("0001-01-01T00:00:00+14:00", None),
+        ("9999-12-31T23:59:59-12:00", None),
+        ("1e9", None),
+        (1e9, None),
+        (True, None),
+        ([], None),
+    ],
+)
+def test_a_moment_is_utc_unless_it_has_an_offset_and_nonsense_is_refused(client, moment, shown):
+    answer = client.post(URL, {"messages": HELLO, "start_at": moment})
+    cancelling = client.post(f"{URL}/cancel", {"created_before": moment})
+    if shown is None:
+        assert refusal(answer) == (400, "start_at")
+        assert refusal(cancelling) == (400, "created_before")
+    else:
+        assert answer.json()["due_at"] == shown
+        assert cancelling.status_code == 200
+
+
+@pytest.mark.django_db
 def test_a_run_is_accepted_and_shown_as_queued(client, alice):
     answer = client.post(
         URL,

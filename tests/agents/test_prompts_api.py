@@ -175,6 +175,13 @@ def test_members_use_prompts_and_admins_define_them(api, bob, summary):
         assert answer.status_code == 403
 
 
+@pytest.mark.parametrize("path", ["a%00b", "%ed%a0%80", "a.b", "a%20b", "x" * 3000])
+@pytest.mark.parametrize("rest", ["", "/versions", "/versions/1", "/render"])
+def test_a_name_that_no_prompt_can_have_is_unknown(client, path, rest):
+    ask = client.post if rest == "/render" else client.get
+    assert ask(f"/api/v1/prompts/{path}{rest}").status_code == 404
+
+
 def test_a_deleted_prompt_is_gone_with_its_versions(client, summary):
     assert client.delete("/api/v1/prompts/matn-xulosa").status_code == 204
     assert client.get("/api/v1/prompts/matn-xulosa").status_code == 404

@@ -1,5 +1,6 @@
 """A worker may die at any moment: the next one goes on from what is recorded."""
 
+import json
 from contextlib import contextmanager, suppress
 
 import pytest
@@ -7,7 +8,7 @@ from django.db import connection
 
 from agents.models import Run
 from tests.agents.helpers import a_tool, registry, summary, worker_dies
-from tests.support.model_server import ask, by_turn, say
+from tests.support.model_server import Reply, ask, by_turn, say
 
 pytestmark = pytest.mark.django_db
 
@@ -256,3 +257,20 @@ def test_a_step_that_takes_down_worker_after_worker_ends_the_run(model, die_at, 
     }
     assert [step.status for step in run.steps.all()] == ["completed", "failed"]
     assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize("number", range(4, 24, 4))
+def test_a_providers_signature_goes_back_as_it_came_whichever_worker_sends_it(
+    model, interrupted, advance, counter, number
+):
+    body = json.loads(ask(("count", {"by": 1}), ("count", {"by": 2})).body)
+    signature = {"google": {"thought_signature": "c2lnLWJ5dGVzLTE="}}
+    body["choices"][0]["message"]["tool_calls"][0]["extra_content"] = signature
+    model.answer_with(by_turn(Reply(body=json.dumps(body).encode()), say("Counted.")))
+
+    run = advance(interrupted(number), tools=counter)
+
+    assert run.output_text == "Counted."
+    asked = model.requests[-1].messages[1]
+    assert [call.get("extra_content") for call in asked["tool_calls"]] == [signature, None]
+    assert "x_origin" not in asked

@@ -35,7 +35,14 @@ def test_an_answer_that_fits_is_shown_as_json(client, model, start, advance):
 
 @pytest.mark.parametrize(
     "misfit",
-    [("It is 31 °C.", "no JSON"), ('{"city": "Toshkent"}', "'degrees' is a required property")],
+    [
+        ("It is 31 °C.", "no JSON"),
+        ('{"city": "Toshkent"}', "'degrees' is a required property"),
+        ('{"city": "Toshkent", "degrees": NaN}', "no JSON"),
+        ('{"city": "Toshkent", "degrees": 1e400}', "no JSON"),
+        ('{"city": "Toshkent", "degrees": 18446744073709551617}', "more than 64 bits"),
+        ('```json\n{"city": "Toshkent", "degrees": -9223372036854775809}\n```', "64 bits"),
+    ],
 )
 def test_a_misfit_is_told_to_the_model_and_mended_once(client, model, start, advance, misfit):
     wrong, why = misfit

@@ -79,6 +79,48 @@ def test_a_request_at_fault_is_returned_at_once_and_cools_nothing(
     assert broker.snapshot()["first"].usable
 
 
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "prompt is too long: 210000 tokens > 200000"),
+        (413, "Payload too large"),
+        (400, "Invalid schema for function 'f'"),
+        (403, "Your request was rejected by our safety system"),
+        (422, "messages: field required"),
+    ],
+)
+def test_what_one_caller_sends_twenty_times_is_nobody_else_s_fault(
+    server: ModelServer, make_broker: MakeBroker, status: int, message: str
+) -> None:
+    server.script(*[fail(status, message)] * 20, say("fine"))
+    broker = make_broker(model(server))
+
+    for _ in range(20):
+        with pytest.raises(llmbroker.LLMRequestError):
+            broker.for_scope("ann").ask("hello", wait=0)
+
+    assert {row.cooldown_until for row in broker.calls()} == {None}
+    assert broker.for_scope("bob").ask("hello", wait=0).text == "fine"
+    assert len(server.requests) == 21
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9", "http://nowhere.invalid", "TLS"])
+def test_whatever_keeps_a_host_from_being_reached_cools_it_whole(
+    server: ModelServer, other_server: ModelServer, make_broker: MakeBroker, address: str
+) -> None:
+    if address == "TLS":  # a server that does not speak it
+        address = server.base_url.replace("http://", "https://").removesuffix("/v1")
+    other_server.answer_with(lambda request: say("fine"))
+    broker = make_broker(
+        model(server, "first", base_url=f"{address}/v1", weight=0.9),
+        model(server, "second", base_url=f"{address}/v1", weight=0.8),
+        model(other_server, "alive", weight=0.1),
+    )
+
+    assert [broker.ask("hello").llm_name for _ in range(2)] == ["alive", "alive"]
+    assert statuses(broker) == [("first", "unavailable"), ("alive", "ok"), ("alive", "ok")]
+
+
 def test_a_refused_key_is_not_tried_again_and_the_error_says_so(
     server: ModelServer, make_broker: MakeBroker
 ) -> None:
@@ -417,6 +459,20 @@ def test_a_provider_s_own_word_on_another_try_is_heeded(
     assert caught.value.reason == "excluded"
 
 
+@pytest.mark.parametrize(("status", "most"), [(503, 8), (408, 2)])
+def test_a_call_makes_no_more_requests_than_it_may_and_each_is_a_row(
+    server: ModelServer, make_broker: MakeBroker, status: int, most: int
+) -> None:
+    server.answer_with(lambda request: fail(status))
+    broker = make_broker(*(model(server, f"model-{number}") for number in range(12)))
+
+    with pytest.raises(llmbroker.LLMRequestError):
+        broker.ask("hello", wait=5)
+
+    rows = broker.calls()
+    assert len(server.requests) == len(rows) == len({row.id for row in rows}) == most
+
+
 def test_an_attempt_is_journaled_before_its_request_leaves(
     server: ModelServer, make_broker: MakeBroker
 ) -> None:
@@ -447,18 +503,31 @@ def test_a_guarded_model_in_a_private_network_is_never_asked(
     server.answer_with(lambda request: say("secret"))
     guarded = model(server, guarded=True)
 
-    with pytest.raises(llmbroker.NoLLMAvailableError, match="could not be reached"):
-        make_broker(guarded).ask("hello", wait=0)
-    by_name = model(
-        server, base_url=server.base_url.replace("127.0.0.1", "localhost"), guarded=True
-    )
-    with pytest.raises(llmbroker.NoLLMAvailableError, match="could not be reached"):
-        make_broker(by_name).ask("hello", wait=0)
+    spellings = ["127.0.0.1", "localhost", "2130706433", "0x7f000001", "0177.0.0.1", "127.1"]
+    for host in [*spellings, "[::ffff:127.0.0.1]", "0.0"]:
+        url = server.base_url.replace("127.0.0.1", host)
+        broker = make_broker(model(server, base_url=url, guarded=True))
+        with pytest.raises(llmbroker.NoLLMAvailableError, match="could not be reached"):
+            broker.ask("hello", wait=0)
 
     assert server.requests == []
     allowed = AddressPolicy.of(["127.0.0.1"])
     trusting = make_broker(guarded, policy=allowed, health=MemoryHealth())
     assert trusting.ask("hello").text == "secret"
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed_and_takes_no_key_along(
+    server: ModelServer, other_server: ModelServer, make_broker: MakeBroker, status: int
+) -> None:
+    server.script(fail(status, "moved", Location=f"{other_server.base_url}/chat/completions"))
+    other_server.answer_with(lambda request: say("secret"))
+
+    with pytest.raises(llmbroker.NoLLMAvailableError) as caught:
+        make_broker(model(server)).ask("hello", wait=0)
+
+    assert "secret" not in str(caught.value)
+    assert other_server.requests == []
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,25 @@ def test_one_tool_call_at_a_time_is_kept_to_whatever_the_model_sends(
     assert [each["function"]["name"] for each in whole] == ["f"]
 
 
+def test_what_a_model_s_own_parameters_say_of_its_tool_calls_is_kept_to_as_well(
+    server: ModelServer, make_broker: MakeBroker
+) -> None:
+    cut = ask(("f", '{"a": 1'), ("g", {}), usage=(10, 64))
+    server.script(cut, cut)
+    own = {"parallel_tool_calls": False, "max_completion_tokens": 64}
+    config = model(server, "one", tool_params=own)
+    broker = make_broker(config, direct=[config])
+    tools = [{"type": "function", "function": {"name": "f"}}]
+    asked = [{"role": "user", "content": "go"}]
+
+    reply = broker.chat(asked, tools=tools)
+    direct = broker.direct(name="one").chat(asked, tools=tools)
+
+    for each in (reply, direct):
+        assert each.finish_reason == "length"
+        assert [call["function"]["name"] for call in each.tool_calls or []] == ["f"]
+
+
 def test_a_server_that_does_not_stream_gives_its_answer_in_one_piece(
     server: ModelServer, make_broker: MakeBroker
 ) -> None:

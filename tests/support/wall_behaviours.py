@@ -108,6 +108,32 @@ async def stalls(exchange: Exchange) -> None:
     await exchange.hold()
 
 
+async def keep_alive(exchange: Exchange, seconds: float) -> None:
+    """Comments, which say no more than that somebody is there."""
+    for _ in range(round(seconds / 0.1)):
+        await exchange.event(b": PROCESSING\n\n")
+        await asyncio.sleep(0.1)
+
+
+@behaviour
+async def only_keeps_alive(exchange: Exchange) -> None:
+    """Comments for ever, and no first word."""
+    await exchange.begin()
+    await keep_alive(exchange, 60)
+
+
+@behaviour
+async def thinks_half_way(exchange: Exchange) -> None:
+    """Two thirds of the answer, comments for a while, and the rest."""
+    await exchange.begin()
+    await exchange.say(*WORDS[:TWO_THIRDS])
+    await keep_alive(exchange, exchange.wall.pause)
+    for word in WORDS[TWO_THIRDS:]:
+        await exchange.chunk({"content": f" {word}"})
+    await exchange.finish()
+    await exchange.end()
+
+
 @behaviour
 async def garbled(exchange: Exchange) -> None:
     """Something that is no JSON gets into an answer that is otherwise whole."""

@@ -281,6 +281,27 @@ def test_only_an_object_reaches_a_tool_and_the_history_stays_valid(
     assert isinstance(json.loads(replayed), dict)
 
 
+@pytest.mark.parametrize("digits", ["18446744073709551617", "-9223372036854775809", "9" * 5000])
+def test_a_number_that_would_arrive_as_another_is_not_passed_on(digits: str) -> None:
+    called: list[object] = []
+    model = ScriptedModel(
+        wants(
+            ("pay", f'{{"wei": {digits}}}'),
+            ("pay", f'{{"wei": "{digits[:30]}"}}'),
+            ("pay", '{"wei": 9223372036854775807}'),
+        ),
+        Said("ok"),
+    )
+
+    def pay(wei: int | str) -> None:
+        called.append(wei)
+
+    run_tool_loop(model, ASKED, dispatch={"pay": pay})
+
+    assert "an integer of more than 64 bits" in model.results[0]
+    assert sorted(called, key=str) == sorted([digits[:30], 2**63 - 1], key=str)
+
+
 CUT = '{"path":"notes.md","content":"# Plan\\nStep one: coll'
 BROKEN = '{"mode": ful"}'
 

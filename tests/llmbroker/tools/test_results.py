@@ -129,6 +129,28 @@ class TestOutcomes:
         ]
         assert [each.status.value for each in results] == ["retry", "failed", "failed", "failed"]
 
+    def test_an_error_shows_no_address_and_no_more_than_its_words(self, drive: Drive) -> None:
+        class MuteError(Exception):
+            def __str__(self) -> str:
+                raise ZeroDivisionError
+
+        def lost() -> str:
+            raise KeyError(object())
+
+        def mute() -> str:
+            raise MuteError
+
+        def huge() -> int:
+            return 10**5000
+
+        tools = [lost, mute, huge]
+        results = drive(*((each.__name__, "{}") for each in tools), tools=tools)
+        assert texts(results)[:2] == [
+            "Tool lost failed: <object object>",
+            "Tool mute failed: MuteError",
+        ]
+        assert results[2].text.startswith("Tool huge failed: Exceeds the limit")
+
     def test_a_tool_that_stops_an_iteration_does_not_stop_the_run(self, drive: Drive) -> None:
         def first(of: list[int]) -> int:
             """The first of some."""

@@ -76,15 +76,25 @@ class TestNames:
             ("serch_docs", "{}"),
             ("query_dataset<|channel|>commentary", {"q": 1}),
             ("functions.query_dataset", {"q": 2}),
+            ("functions.query_dataset:0", {"q": 3}),
+            ("default_api:query_dataset", {"q": 4}),
+            (" query_dataset\n", {"q": 5}),
             ("", "{}"),
             ("multi_tool_use.parallel", {"tool_uses": []}),
             dispatch=self.REGISTERED,
         )
-        assert texts(results)[1:3] == ["ran 1", "ran 2"]
-        for each in (results[0], *results[3:]):
+        assert texts(results)[1:6] == [f"ran {number}" for number in range(1, 6)]
+        for each in (results[0], *results[6:]):
             assert each.status is ToolStatus.UNKNOWN_TOOL
             assert each.text.startswith(f"Unknown tool {each.call.name}")
             assert each.text.endswith("Available tools: query_dataset, search_docs")
+
+    @pytest.mark.parametrize(
+        "name", ["Query_Dataset", "other.query_dataset", "query_dataset.", "<|x|>", "functions."]
+    )
+    def test_what_is_only_like_a_name_is_unknown(self, drive: Drive, name: str) -> None:
+        (result,) = drive((name, {"q": 1}), dispatch=self.REGISTERED)
+        assert result.status is ToolStatus.UNKNOWN_TOOL
 
     def test_names_go_back_as_providers_accept_them(self) -> None:
         model = ScriptedModel(wants(("query<|x|>", "{}"), ("a" * 99, "{}"), ("", "{}")), Said(""))

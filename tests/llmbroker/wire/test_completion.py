@@ -71,6 +71,21 @@ def test_nul_and_half_a_pair_become_visible_and_all_else_stays() -> None:
     assert text == "nul:␀ half:� pair:🌍 text:\\u0000"
 
 
+def test_a_nul_that_was_not_even_escaped_becomes_visible_in_every_part() -> None:
+    body = (
+        b'{"id":"x\x00","model":"m\x00","choices":[{"finish_reason":"st\x00op","message":'
+        b'{"content":"a\x00b","reasoning":"hm\x00","tool_calls":[{"id":"c\x00","function":'
+        b'{"name":"f\x00","arguments":"{\\"a\\":\\"\x00\\"}"}}]}}]}'
+    )
+
+    completion = parse_completion(body, origin=ORIGIN)
+
+    assert "\x00" not in repr(completion)
+    assert "\\x00" not in repr(completion)
+    assert (completion.text, completion.reasoning) == ("a␀b", "hm␀")
+    assert called(completion) == [("c␀", "f␀", '{"a":"␀"}')]
+
+
 # --- what is sent back to the provider ---
 
 
@@ -228,6 +243,7 @@ def test_a_web_page_gives_a_short_clean_text() -> None:
         ([{"error": {"code": 503, "status": "UNAVAILABLE"}}], FailureKind.OVERLOADED, 503),
         ({"object": "error", "message": "boom", "code": 500}, FailureKind.SERVER_ERROR, 500),
         ({"code": 1113, "msg": "insufficient balance"}, FailureKind.QUOTA_EXHAUSTED, 402),
+        ({"errors": [{"code": 503, "message": "x"}]}, FailureKind.OVERLOADED, 503),
         ({"choices": [{"error": {"code": 502, "message": "x"}}]}, FailureKind.SERVER_ERROR, 502),
     ],
 )
@@ -278,7 +294,8 @@ def test_json_that_is_nested_without_end_is_a_failure_and_no_crash() -> None:
         ({"prompt_tokens": None}, None),
         ({"prompt_tokens": True, "completion_tokens": -1, "total_tokens": 2.5}, None),
         ({"prompt_tokens": 2**31, "completion_tokens": 1}, Usage(completion_tokens=1)),
-        ({"input_tokens": 5, "output_tokens": 2}, Usage(5, 2)),
+        ({"input_tokens": 5, "output_tokens": 2}, Usage(5, 2, 7)),
+        ({"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 9}, Usage(5, 2, 9)),
         (
             {"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 4}},
             Usage(5, cached_tokens=4),

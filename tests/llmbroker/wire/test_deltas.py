@@ -132,6 +132,19 @@ def test_noise_between_the_chunks_is_passed_over(noise: bytes) -> None:
     assert completion(HELLO, b"data: " + noise + b"\n\n", STOP, DONE).text == "Hello"
 
 
+def test_after_noise_it_takes_more_than_done_to_make_an_answer_whole(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    noise = b"data: error: wrong key tenant-key-0123456789\n\n"
+
+    with pytest.raises(ExchangeError) as raised:
+        completion(HELLO, noise, DONE, secrets=["tenant-key-0123456789"])
+
+    assert raised.value.failure.kind is FailureKind.STREAM_CUT
+    assert "wrong key ***" in caplog.text
+    assert "tenant" not in caplog.text
+
+
 @pytest.mark.parametrize("data", [[], 3, "text", None, [1]])
 def test_a_chunk_that_is_no_object_is_a_failure(data: object) -> None:
     assert failure_of(event(data)).kind is FailureKind.INVALID_RESPONSE
@@ -209,6 +222,34 @@ def test_the_finish_reason_error_is_no_success() -> None:
     assert failure_of(HELLO, chunk(finish="error"), DONE).kind is FailureKind.SERVER_ERROR
 
 
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        ({"code": 503, "message": "no worker free"}, 503),
+        ({"status": "502", "msg": "bad gateway"}, 502),
+        ({"status": "error", "message": "boom"}, 500),
+        ({"status_code": 500, "message": "boom"}, 500),
+        ({"errors": [{"code": 503, "message": "boom"}]}, 503),
+        ({"choices": [{"index": 0, "delta": {"error": {"code": 502, "message": "x"}}}]}, 502),
+    ],
+)
+def test_an_error_needs_not_be_called_error(error: dict[str, object], status: int) -> None:
+    assert failure_of(HELLO, event(error), DONE).status == status
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"choices": [], "prompt_filter_results": []},
+        {"type": "ping", "status": "ok"},
+        {"message": "welcome"},
+        {"code": 0, "msg": "success"},
+    ],
+)
+def test_what_tells_of_no_error_is_passed_over(data: dict[str, object]) -> None:
+    assert completion(HELLO, event(data), STOP, DONE).text == "Hello"
+
+
 def test_a_key_that_the_error_repeats_is_taken_out() -> None:
     assembler = StreamAssembler(ORIGIN, secrets=["tenant-key-0123456789"])
 
@@ -235,7 +276,18 @@ def usage(**counts: int | None) -> bytes:
                 chunk({"content": "!"}, usage={"prompt_tokens": 12, "completion_tokens": 2}),
                 usage(prompt_tokens=12, completion_tokens=3),
             ],
-            Usage(12, 3),
+            Usage(12, 3, 15),
+        ),
+        (
+            [
+                chunk(usage={"prompt_tokens": 12, "completion_tokens": 1, "total_tokens": 13}),
+                usage(completion_tokens=3),
+            ],
+            Usage(12, 3, 15),
+        ),
+        (
+            [event({"choices": [{"index": 0, "delta": {}, "usage": {"total_tokens": 4}}]})],
+            Usage(total_tokens=4),
         ),
         ([chunk(usage=None), usage(), event({"choices": [], "usage": None})], None),
         ([event({"choices": [], "x_groq": {"usage": {"prompt_tokens": 4}}})], Usage(4)),

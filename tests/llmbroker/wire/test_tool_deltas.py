@@ -120,6 +120,66 @@ def test_a_name_cut_in_two_is_joined_and_an_empty_piece_does_not_erase_it() -> N
     assert called(completion(*stream, END)) == [("78", "lookup_order", '{"order_id":41}')]
 
 
+@pytest.mark.parametrize("index", [str, float])
+def test_an_index_written_as_text_or_with_a_point_is_an_index(index: type) -> None:
+    stream = [
+        tool_fragment("", "get_weather", index=index(0), id="A"),
+        tool_fragment("", "get_time", index=index(1), id="B"),
+        tool_fragment('{"city":', index=index(0)),
+        tool_fragment('{"tz":', index=index(1)),
+        tool_fragment('"Oslo"}', index=index(0)),
+        tool_fragment('"UTC"}', index=index(1)),
+    ]
+
+    assert called(completion(*stream, END)) == BOTH
+
+
+@pytest.mark.parametrize("indexes", [(0, 0, 0, 1, 1), (None,) * 5])
+def test_a_new_id_on_a_fragment_without_a_name_opens_no_call(
+    indexes: tuple[int | None, ...],
+) -> None:
+    pieces = [
+        ("get_weather", ""),
+        (None, '{"city":'),
+        (None, '"Oslo"}'),
+        ("get_time", ""),
+        (None, UTC),
+    ]
+    stream = [
+        tool_fragment(arguments, name, index=index, id=identity)
+        for (name, arguments), index, identity in zip(
+            pieces, indexes, ["A", "x1", "x2", "B", "x3"], strict=True
+        )
+    ]
+
+    assert called(completion(*stream, END)) == BOTH
+
+
+def test_an_index_that_counts_the_fragments_opens_no_calls() -> None:
+    stream = [
+        tool_fragment("", "get_weather", index=0, id="A"),
+        tool_fragment('{"city":', index=1, id="A"),
+        tool_fragment('"Oslo"}', index=2, id="A"),
+    ]
+
+    assert called(completion(*stream, END)) == BOTH[:1]
+
+
+@pytest.mark.parametrize("index", [{}, {"index": 0}])
+@pytest.mark.parametrize("name", ["get_weather", None])
+@pytest.mark.parametrize("repeated", [OSLO, '{"city": "Oslo"}', {"city": "Oslo"}])
+def test_a_call_that_is_said_once_more_at_the_end_is_made_once(
+    index: dict[str, int], name: str | None, repeated: object
+) -> None:
+    stream = [
+        tool_fragment('{"city":', "get_weather", id="A", **index),
+        tool_fragment('"Oslo"}', **index),
+        tool_fragment(repeated, name, id="A", **index),
+    ]
+
+    assert called(completion(*stream, END)) == BOTH[:1]
+
+
 def test_an_id_used_twice_is_replaced_in_the_second_call() -> None:
     stream = [
         tool_fragment(OSLO, "get_weather", index=0, id="A"),
@@ -155,6 +215,45 @@ def test_arguments_may_be_an_object_or_nothing(arguments: object) -> None:
 
     assert name == "get_weather"
     assert json.loads(text) == (arguments or {})
+
+
+def test_two_calls_whose_arguments_are_objects_are_two() -> None:
+    stream = [tool_fragment({"city": city}, "get_weather", index=0) for city in ("Oslo", "Bergen")]
+
+    calls = called(completion(*stream, END))
+
+    assert [arguments for _, _, arguments in calls] == [OSLO, '{"city":"Bergen"}']
+
+
+def test_a_call_in_the_old_form_is_read() -> None:
+    stream = [
+        chunk({"function_call": {"name": "get_weather", "arguments": '{"city":'}}),
+        chunk({"function_call": {"arguments": '"Oslo"}'}}),
+        chunk(finish="function_call"),
+    ]
+
+    assert [call[1:] for call in called(completion(*stream, DONE))] == [("get_weather", OSLO)]
+
+
+def test_a_surrogate_pair_cut_over_two_fragments_becomes_one_character() -> None:
+    stream = [
+        tool_fragment('{"city":"Oslo \ud83c', "get_weather", index=0, id="A"),
+        tool_fragment('\udf0d"}', index=0),
+    ]
+
+    [(_, _, arguments)] = called(completion(*stream, END))
+
+    assert arguments == '{"city":"Oslo 🌍"}'
+
+
+def test_all_of_a_call_can_be_stored() -> None:
+    extra = {"google": {"thought_signature": "c2ln\x00\ud83c"}}
+    stream = tool_fragment('{"a":"\x00"}', "f\x00", index=0, id="A\x00", extra_content=extra)
+
+    [call] = completion(stream, END).tool_calls or []
+
+    assert (call["id"], call["function"]) == ("A␀", {"name": "f␀", "arguments": '{"a":"␀"}'})
+    assert call["extra_content"] == {"google": {"thought_signature": "c2ln␀�"}}
 
 
 def test_an_empty_fragment_is_no_call() -> None:
