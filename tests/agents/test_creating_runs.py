@@ -1,13 +1,16 @@
 """POST /api/v1/runs: what is taken, what is refused, and one run per Idempotency-Key."""
 
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from threading import Barrier
 
 import pytest
 from django.db import connections
 
 from agents.models import Run
+from tenants.models import Limit
 from tenants.roles import RUNS_READ
+from tenants.services.limits import set_limit
 from tenants.services.tokens import create_token
 
 HELLO = [{"role": "user", "content": "Салом 👋"}]
@@ -275,25 +278,52 @@ def test_a_key_that_cannot_be_one_is_refused(client, key):
     assert answer.json()["error"]["code"] == "invalid_idempotency_key"
 
 
-@pytest.mark.django_db(transaction=True)
-def test_ten_requests_at_once_with_one_key_make_one_run(api, alice):
+@pytest.fixture
+def ten_at_once(api, alice):
+    """``ten_at_once(url, body)``: the answers to ten equal requests with one key."""
     ready = Barrier(10)
 
-    def post(_):
-        try:
-            ready.wait(10)
-            return api(alice.token).post(
-                URL, {"messages": HELLO}, headers={"Idempotency-Key": "k1"}
-            )
-        finally:
-            connections.close_all()
+    def ten_at_once(url=URL, body=None):
+        def post(_):
+            try:
+                ready.wait(10)
+                headers = {"Idempotency-Key": "k1"}
+                return api(alice.token).post(url, body or {"messages": HELLO}, headers=headers)
+            finally:
+                connections.close_all()
 
-    with ThreadPoolExecutor(10) as pool:
-        answers = list(pool.map(post, range(10)))
+        with ThreadPoolExecutor(10) as pool:
+            return list(pool.map(post, range(10)))
+
+    return ten_at_once
+
+
+def answer_with_one_run(answers):
     assert {answer.status_code for answer in answers} == {202}
     assert len({answer.json()["id"] for answer in answers}) == 1
     assert sum("Idempotent-Replayed" not in answer for answer in answers) == 1
+    return True
+
+
+@pytest.mark.django_db(transaction=True)
+def test_ten_requests_at_once_with_one_key_make_one_run(ten_at_once):
+    assert answer_with_one_run(ten_at_once())
     assert Run.objects.get().events.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_run_of_a_key_does_not_count_against_those_who_ask_for_it_again(ten_at_once, alice):
+    set_limit(tenant=alice.tenant, kind=Limit.Kind.CONCURRENT_RUNS, value=Decimal(1))
+    assert answer_with_one_run(ten_at_once())
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("strategy", ["reject", "enqueue", "interrupt"])
+def test_the_run_of_a_key_is_not_in_its_own_way_in_a_thread(client, ten_at_once, strategy):
+    thread = client.post("/api/v1/threads", {}).json()["id"]
+    url, body = f"/api/v1/threads/{thread}/runs", {"messages": HELLO}
+    assert answer_with_one_run(ten_at_once(url, {**body, "multitask_strategy": strategy}))
+    assert Run.objects.get().status == "queued"
 
 
 @pytest.mark.django_db
