@@ -2,12 +2,15 @@
 
 import json
 import logging
+import os
+import signal
 import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from django.db.models.functions import Now
 
 from agents.models import Run, Step
 from agents.services.creation import RunRequest, create_run
@@ -96,18 +99,21 @@ def nursery(orders, tmp_path):
 
 @pytest.fixture
 def runs(alice, model, orders, settings):
-    """A run for each place to die at."""
+    """A run for each place to die at; none is due."""
     settings.BROKER_ALLOW_PRIVATE_ADDRESSES = True
     has_model(alice, model)
     runs = {}
     for name, death in DEATHS.items():
-        request = RunRequest(
-            messages=[{"role": "user", "content": name}], tools=["look", "put", "pay"]
-        )
-        run = create_run(caller=caller_of(alice), request=request, available=registry(TOOLS)).run
-        Path(orders, str(run.id)).write_text(death.moment)
-        runs[name] = run
+        runs[name] = new_run(alice, name, after_seconds=3600)
+        Path(orders, str(runs[name].id)).write_text(death.moment)
     return runs
+
+
+def new_run(person, question, **values):
+    request = RunRequest(
+        messages=[{"role": "user", "content": question}], tools=["look", "put", "pay"], **values
+    )
+    return create_run(caller=caller_of(person), request=request, available=registry(TOOLS)).run
 
 
 def until_all_have_ended(timeout=30):
@@ -124,10 +130,14 @@ def until_all_have_ended(timeout=30):
 
 
 def test_a_worker_may_be_killed_at_every_boundary(*, runs, nursery, model, orders, tmp_path):
-    victims = [nursery.start(RUNS_AT_ONCE=1) for _ in runs]
+    last, *victims = nursery.start(), *(nursery.start(RUNS_AT_ONCE=1) for _ in runs)
+    for worker in (last, *victims):
+        worker.wait_until_ready()
+    last.signal(signal.SIGSTOP)  # or it would take runs from those who are to die of them
+    Run.objects.update(due_at=Now())
     died = {run.id: time_of_death(orders / f"{run.id}.done") for run in runs.values()}
     assert all(victim.wait_until_gone() for victim in victims)
-    nursery.start()
+    last.signal(signal.SIGCONT)
     taken, asked = until_all_have_ended()
 
     slowest = max(taken[run_id] - died[run_id] for run_id in taken)
@@ -144,6 +154,30 @@ def test_a_worker_may_be_killed_at_every_boundary(*, runs, nursery, model, order
         assert Call.objects.filter(run=str(run.id)).count() == seen[name], name
         each_effect_is_as_declared(name, death, run, effects)
         the_story_is_told_once(name, run)
+
+
+def test_a_pool_child_that_is_killed_loses_no_run(*, alice, nursery, model, settings):
+    """Celery's prefork: a child has runs of its own, and Celery forks another when it is gone."""
+    settings.BROKER_ALLOW_PRIVATE_ADDRESSES = True
+    has_model(alice, model)
+    worker = nursery.start("-P", "prefork", "-c", "1", RUNS_AT_ONCE=1)
+    worker.wait_until_ready()
+    model.answer_with(lambda request: CONVERSATION(request).after(0.6))
+    for number in range(2):
+        new_run(alice, f"run {number}")
+    model.wait_for_requests(2)
+    assert Run.objects.filter(status="in_progress").count() == 2, "one of them is the child's"
+    children = Path(f"/proc/{worker.pid}/task/{worker.pid}/children")
+    (child,) = map(int, children.read_text().split())
+    os.kill(child, signal.SIGKILL)
+    killed = time.time()
+    taken, _ = until_all_have_ended()
+    (run_id,) = taken
+    assert taken[run_id] - killed <= WITHIN
+    assert {run.fence for run in Run.objects.all()} == {1, 2}
+    assert set(Run.objects.values_list("status", flat=True)) == {"completed"}
+    assert 6 <= len(model.requests) <= 7
+    assert int(children.read_text()) != child
 
 
 def time_of_death(order, timeout=60):
