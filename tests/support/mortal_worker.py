@@ -4,6 +4,7 @@ DEATHS is a folder with a file for each run that is to take a worker down, named
 is the moment: ``before`` or ``after`` a checkpoint in which a step begins or ends or the run is
 left (``after begin pay``, ``before leave as completed``), ``ran`` and a tool's name, or ``asked``,
 which is when a file of that name appears. Each happens once: the order is renamed to ``….done``.
+With ``pause`` before it the worker is only stopped, until somebody lets it go on.
 """
 
 import os
@@ -26,11 +27,12 @@ TOOLS = chaos_tools.TOOLS
 
 def _die_if(moment: str, run_id: object) -> None:
     order = _order(run_id)
-    if order.exists() and order.read_text() == moment:
+    text = order.read_text() if order.exists() else ""
+    if text.removeprefix("pause ") == moment:
         os.utime(order)
         order.rename(order.with_suffix(".done"))
-        os.kill(os.getpid(), signal.SIGKILL)
-        time.sleep(60)  # other threads may run on for a moment; this one does not
+        os.kill(os.getpid(), signal.SIGKILL if text == moment else signal.SIGSTOP)
+        time.sleep(0.1)  # other threads may run on for a moment; this one does not
 
 
 def _die_once_asked(run_id: object) -> None:

@@ -78,14 +78,18 @@ class Nursery:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.stop_all()
+        self._parent.stop()
+        self._folder.cleanup()
+
+    def stop_all(self) -> None:
+        """Stop the workers that are still there, also those that are paused."""
         for worker in self._workers:
             worker.signal(signal.SIGCONT)
             worker.signal(signal.SIGTERM)
         for worker in self._workers:
             if not worker.wait_until_gone():
                 worker.signal(signal.SIGKILL)
-        self._parent.stop()
-        self._folder.cleanup()
 
     def start(self, *options: str, **settings: Any) -> Forked:
         """A worker with these settings, and further arguments of its command line; on its way."""
