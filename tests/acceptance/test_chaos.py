@@ -193,8 +193,9 @@ def test_every_run_ends_whatever_dies(*, model, queue, worker, alice, tmp_path, 
         with ThreadPoolExecutor(3) as starting:
             workers = list(starting.map(stack.enter_context, map(worker, range(3))))
         bells = stack.enter_context(Bells(queue))
-        runs = [new_run(alice, number) for number in range(RUNS)]
+        runs = []
         for death in range(DEATHS):
+            runs += [new_run(alice, len(runs) + more) for more in range(RUNS // DEATHS)]
             time.sleep(chance.uniform(0.3, 1.5))
             number = death % 3
             died(workers[number], ("killed", "paused", "killed", "stopped")[death % 4])
@@ -202,9 +203,12 @@ def test_every_run_ends_whatever_dies(*, model, queue, worker, alice, tmp_path, 
                 queue.restart()
             if workers[number].process.poll() is not None and LONG:
                 workers[number] = stack.enter_context(worker(number))
-                runs.append(new_run(alice, len(runs)))
         until_all_have_ended(timeout=300 if LONG else 60)
-        log.info("%d bells, of which %d were taken away", bells.rung, bells.taken)
+        takeovers = sum(Run.objects.values_list(F("fence") - 1, flat=True))
+        log.info(
+            "%d runs, %d takeovers, %d model calls; %d bells, of which %d were taken away",
+            *(len(runs), takeovers, len(model.requests), bells.rung, bells.taken),
+        )
     assert set(Run.objects.values_list("status", "output_text")) == {("completed", "All done.")}
     each_effect_is_as_declared(tmp_path / "effects", runs)
     each_model_call_is_repeated_at_most_once_per_takeover_and_journaled(model, runs)
