@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from django.db.models.functions import Now
 
-from agents.models import Run, Step
+from agents.models import Run
 from agents.services.creation import RunRequest, create_run
 from journal.models import Call
 from tests.agents.helpers import caller_of, has_model, registry, settle_what_nobody_knows
@@ -145,8 +145,7 @@ def until_all_have_ended(timeout=30, decision="reject"):
     while Run.objects.filter(ended_at=None).exists():
         for run_id in Run.objects.filter(fence__gt=1).values_list("id", flat=True):
             taken.setdefault(run_id, time.time())
-        asked |= {*Step.objects.filter(needs="outcome").values_list("run_id", flat=True)}
-        settle_what_nobody_knows(decision)
+        asked |= settle_what_nobody_knows(decision)
         assert time.monotonic() < deadline, list(Run.objects.values("status", "fence"))
         time.sleep(0.05)
     return taken, asked

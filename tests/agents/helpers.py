@@ -57,12 +57,15 @@ def has_model(person, server):
 
 
 def settle_what_nobody_knows(decision="reject"):
-    """A ``once`` tool whose worker died with it: somebody looks, and says to leave it."""
-    for step in Step.objects.filter(needs=Step.Needs.OUTCOME):
-        decide(
-            run_id=step.run_id,
-            decisions=[Decision(tool_call_id=step.tool_call_id, decision=decision)],
-        )
+    """A ``once`` tool whose worker died with it: somebody looks, and says to leave it.
+
+    The ids of the runs that waited for that.
+    """
+    steps = list(Step.objects.filter(needs=Step.Needs.OUTCOME))
+    for step in steps:
+        given = Decision(tool_call_id=step.tool_call_id, decision=decision)
+        decide(run_id=step.run_id, decisions=[given])
+    return {step.run_id for step in steps}
 
 
 def summary(run):
