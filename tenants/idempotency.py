@@ -8,7 +8,8 @@ key is ever stuck, and none outlives a failure.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import wraps
 from typing import Any
@@ -16,20 +17,25 @@ from typing import Any
 import orjson
 from django.conf import settings
 from django.db import OperationalError, connection, transaction
+from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from psycopg.errors import LockNotAvailable
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tenants.caller import Caller, caller_of
 from tenants.errors import Conflict, InvalidInput
-from tenants.models import IdempotentRequest
+from tenants.models import IdempotentRequest, Scope
 
 MAX_LENGTH = 255
 KEPT_FOR = timedelta(hours=24)
 PATIENCE = "3s"
 """How long a request waits for another one with its key."""
+
+_KEYS = 0x6B657973
+"""The advisory locks of keys, apart from others ("keys")."""
 
 SHOWN_ONCE = ("brk_", "whsec_")
 """How secrets of our making begin: they are in no store, and in no repeated answer."""
@@ -77,6 +83,18 @@ def idempotent(post: Post) -> Post:
     return documented
 
 
+def hold_key(scope: Scope, key: str) -> None:
+    """Until the end of the transaction other requests with this key wait here.
+
+    For what keeps its key itself, and must do nothing at all where another was first. Raises
+    Conflict (busy).
+    """
+    with _patience() as cursor:
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_KEYS, f"{scope.pk} {key}"]
+        )
+
+
 def forget_expired() -> int:
     """Delete the keys whose time is over. Returns how many."""
     return IdempotentRequest.objects.filter(expires_at__lte=timezone.now()).delete()[0]
@@ -94,19 +112,26 @@ def _claim(caller: Caller, key: str, fingerprint: bytes) -> tuple[IdempotentRequ
         fingerprint=fingerprint,
         expires_at=now + KEPT_FOR,
     )
+    with _patience():
+        IdempotentRequest.objects.bulk_create([mine], ignore_conflicts=True)
+    row = same.get()
+    return row, row.pk == mine.pk
+
+
+@contextmanager
+def _patience() -> Iterator[CursorWrapper]:
+    """A block that may wait for another request of its key. Raises Conflict after a while."""
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"SET LOCAL lock_timeout = '{PATIENCE}'")
-            IdempotentRequest.objects.bulk_create([mine], ignore_conflicts=True)
+            yield cursor
             cursor.execute("SET LOCAL lock_timeout = DEFAULT")
-    except OperationalError:
-        refusal = Conflict(
+    except OperationalError as error:
+        if not isinstance(error.__cause__, LockNotAvailable):
+            raise
+        raise Conflict(
             "A request with this Idempotency-Key is under way.", code="idempotency_in_progress"
-        )
-    else:
-        row = same.get()
-        return row, row.pk == mine.pk
-    raise refusal
+        ) from None
 
 
 def _repeated(row: IdempotentRequest, request: Request) -> Response:

@@ -181,6 +181,7 @@ class RunAtWork:
         run, loop = self.run, position.loop
         caller = self._broker.for_scope(str(run.scope_id))
         choice = loop.tool_choice
+        await self._confirm()
         with attributed(run=str(run.id), step=step.number):
             reply: RoutedReply = await self._interruptibly(
                 caller.chat(
@@ -218,6 +219,7 @@ class RunAtWork:
     ) -> None:
         function = tools.toolbox.find(step.name or "")
         async with lane if function is not None and function.sequential else slots:
+            await self._confirm()
             if self.wish >= Wish.CANCEL:
                 _unreserve([step])
                 return
@@ -225,6 +227,11 @@ class RunAtWork:
             self._record.result(step, result, position)
             if position.open and await self._record.write():
                 self.want(Wish.CANCEL)
+
+    async def _confirm(self) -> None:
+        """Before a call: what is reserved is somebody else's if this worker has stood still."""
+        if await self._record.confirm():
+            self.want(Wish.CANCEL)
 
     async def _tool_result(self, step: Step, position: Position, tools: ToolRegistry) -> ToolResult:
         call = position.call_of(step)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import orjson
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 from uuid_utils.compat import uuid7
 
@@ -23,13 +23,14 @@ from agents.services.cancelling import cancel_run
 from agents.services.doorbell import ring
 from agents.services.events import append_events, entered
 from agents.services.instructions import instructions_for
-from agents.services.threads import Strategy, join, unfinished
+from agents.services.threads import Strategy, join, locked_unfinished
 from agents.tool_registry import ToolRegistry
 from llmbroker.models import Message
 from llmbroker.text import storable_json
 from tenants.caller import Caller
 from tenants.errors import Conflict, InvalidInput
-from tenants.services.limits import hold_run_limits
+from tenants.idempotency import hold_key
+from tenants.services.limits import locked_run_limits, refuse_one_too_many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,21 +97,9 @@ def create_run(
     run = _new_run(caller, request, available)
     available.require(run.tools)
     _check_client_tools(run)
-    if request.thread is not None and request.multitask_strategy == "interrupt":
-        for run_id in unfinished(request.thread):
-            cancel_run(run_id=run_id)
     if idempotency_key is not None:
         run.idempotency_key, run.request_fingerprint = idempotency_key, request.fingerprint
-    try:
-        _store(run, caller, request)
-    except IntegrityError:
-        # Of two requests at once the database lets one through.
-        earlier = run_by_idempotency_key(caller.scope, idempotency_key)
-        if earlier is None:
-            raise
-    else:
-        return CreatedRun(run, replayed=False)
-    return _replayed(earlier, request)
+    return _stored(run, caller, request)
 
 
 def _new_run(caller: Caller, request: RunRequest, available: ToolRegistry) -> Run:
@@ -167,14 +156,25 @@ def _check_client_tools(run: Run) -> None:
 
 
 @transaction.atomic
-def _store(run: Run, caller: Caller, request: RunRequest) -> None:
-    hold_run_limits(caller=caller, active=partial(active_runs, caller.tenant))
+def _stored(run: Run, caller: Caller, request: RunRequest) -> CreatedRun:
+    """The run is written; or there is one of its key by now, for which nothing else is done."""
+    if run.idempotency_key is not None:
+        hold_key(caller.scope, run.idempotency_key)
+        earlier = run_by_idempotency_key(caller.scope, run.idempotency_key)
+        if earlier is not None:
+            return _replayed(earlier, request)
+    limits = locked_run_limits(caller=caller)
+    if request.thread is not None and request.multitask_strategy == "interrupt":
+        for run_id in locked_unfinished(request.thread):
+            cancel_run(run_id=run_id)
+    refuse_one_too_many(limits, caller=caller, active=partial(active_runs, caller.tenant))
     join(run, len(request.messages), request.multitask_strategy)
     run.save(force_insert=True)
     run.refresh_from_db(fields=["due_at", "expires_at"])
     append_events(run.id, entered(Run.Status.QUEUED))
     if run.history_index is None:
         transaction.on_commit(ring)
+    return CreatedRun(run, replayed=False)
 
 
 def _replayed(earlier: Run, request: RunRequest) -> CreatedRun:

@@ -4,6 +4,7 @@ after. One checkpoint may record what has ended and reserve what comes next."""
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from agents.models import Run, Step
 from agents.services.checkpoints import Checkpoint
 from agents.services.closing import close_unfinished
 from agents.services.events import Happening, answered, asked_for, began, left, replied
-from agents.services.leases import Lease
+from agents.services.leases import LEASE, Lease
 from agents.services.ledger import Ledger
 from agents.services.outcomes import Outcome
 from agents.services.replay import Position, RecordedReply
@@ -35,6 +36,7 @@ class Record:
         self._news: list[Happening] = []
         self._usage: dict[str, int | None] | None = None
         self._writing = asyncio.Lock()
+        self._ours_until = 0.0
 
     def reply(self, step: Step, reply: RoutedReply, position: Position) -> None:
         """The model's reply, and the tool calls that it asks for as steps that wait."""
@@ -80,6 +82,16 @@ class Record:
         Raises LeaseLostError.
         """
         return await self._write()
+
+    async def confirm(self) -> bool:
+        """Be sure that the run is this worker's still, which may have stood still for a while.
+
+        Returns whether the run is being cancelled, if that was asked for. Raises LeaseLostError.
+        """
+        is_cancelling = False
+        while time.monotonic() >= self._ours_until:
+            is_cancelling = await self._write()
+        return is_cancelling
 
     async def reserve(self, steps: Sequence[Step]) -> None:
         """Say that ``steps`` begin now, and make that durable with what has been noted.
@@ -129,7 +141,7 @@ class Record:
         """One checkpoint of what was noted and of what is given; one after the other, since
         tools that run side by side end side by side."""
         async with self._writing:
-            noted, usage = [*self._news], self._usage
+            asked, noted, usage = time.monotonic(), [*self._news], self._usage
             written = {**self._steps, **{step.id: step for step in steps}}
             is_cancelling = await self._ledger.write(
                 Checkpoint(
@@ -141,6 +153,7 @@ class Record:
                     outcome=outcome,
                 )
             )
+            self._ours_until = asked + LEASE
             self._steps = {key: step for key, step in self._steps.items() if key not in written}
             del self._news[: len(noted)]
             self._usage = None if self._usage is usage else self._usage

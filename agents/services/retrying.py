@@ -15,7 +15,7 @@ from agents.services.events import append_events, entered
 from tenants.caller import Caller
 from tenants.errors import Conflict, InvalidInput
 from tenants.services.audit import note
-from tenants.services.limits import hold_run_limits
+from tenants.services.limits import locked_run_limits, refuse_one_too_many
 
 # What a new run takes over of the old one. Its thread it leaves: others may have gone on there.
 _COPIED = (
@@ -41,7 +41,8 @@ def retry_run(*, run: Run, from_step: int, by: User | None) -> Run:
     if any(step.status not in (Step.Status.COMPLETED, Step.Status.FAILED) for step in kept):
         raise Conflict("A step before it has no result.", code="step_without_result")
     caller = Caller(run.tenant, run.scope, by, None, frozenset())
-    hold_run_limits(caller=caller, active=partial(active_runs, run.tenant))
+    limits = locked_run_limits(caller=caller)
+    refuse_one_too_many(limits, caller=caller, active=partial(active_runs, run.tenant))
     new = Run(id=uuid7(), created_by=by, **{name: getattr(run, name) for name in _COPIED})
     new.trace_id = str(new.id)
     new.fence = 1  # as of a run that was worked on: whoever claims it reads its steps

@@ -92,10 +92,14 @@ def join(run: Run, own: int, strategy: Strategy) -> None:
         raise Conflict("A run of this thread is not over.", code="thread_busy")
 
 
-def unfinished(thread_id: UUID) -> list[UUID]:
-    """The runs of a thread that go on or wait, the waiting ones first."""
+def locked_unfinished(thread_id: UUID) -> list[UUID]:
+    """The runs of a thread that go on or wait, the waiting ones first.
+
+    Their rows are locked, all before the thread's, to the end of the caller's transaction.
+    """
     runs = Run.objects.filter(thread=thread_id).exclude(status__in=Run.TERMINAL)
-    return list(runs.order_by("-id").values_list("id", flat=True))
+    ids = runs.order_by("id").select_for_update().values_list("id", flat=True)
+    return [*reversed(ids)]
 
 
 def follow_up(events: Sequence[Event]) -> None:

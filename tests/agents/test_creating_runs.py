@@ -1,13 +1,21 @@
 """POST /api/v1/runs: what is taken, what is refused, and one run per Idempotency-Key."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from decimal import Decimal
 from threading import Barrier
+from uuid import UUID
 
 import pytest
-from django.db import connections
+from django.db import connection, connections, transaction
+from django.utils import timezone
 
 from agents.models import Run
+from agents.services.dispatch import claim
+from tenants import idempotency
+from tenants.models import Limit
 from tenants.roles import RUNS_READ
+from tenants.services.limits import set_limit
 from tenants.services.tokens import create_token
 
 HELLO = [{"role": "user", "content": "Салом 👋"}]
@@ -237,6 +245,17 @@ def test_what_only_the_server_decides_cannot_be_sent(client, field):
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("field", ["id", "run_id", "parent_run_id"])
+def test_naming_another_tenants_run_leaves_it_as_it_is(client, charlie, field):
+    Run.objects.create(
+        id=FOREIGN, tenant=charlie.tenant, scope=charlie.scope, messages=HELLO, trace_id="t"
+    )
+    before = Run.objects.values().get()
+    client.post(URL, {"messages": HELLO, field: FOREIGN}, headers={"Idempotency-Key": FOREIGN})
+    assert Run.objects.values().get() == before
+
+
+@pytest.mark.django_db
 def test_an_agent_of_another_tenant_is_not_found(api, alice, charlie):
     agent = {"slug": "helper", "name": "Helper"}
     assert api(charlie.token).post("/api/v1/agents", agent).status_code == 201
@@ -296,32 +315,105 @@ def test_a_refused_request_does_not_use_its_key_up(client):
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("key", ["", "x" * 256, "a\tb", "ключ"])
+def test_a_request_that_fails_on_our_side_does_not_use_its_key_up(client):
+    def fail(execute, sql, *rest):
+        if "INSERT INTO agents_event" in sql:  # the run itself is written by then
+            raise RuntimeError("out of luck")
+        return execute(sql, *rest)
+
+    headers = {"Idempotency-Key": "k1"}
+    client.raise_request_exception = False
+    with connection.execute_wrapper(fail):
+        assert client.post(URL, {"messages": HELLO}, headers=headers).status_code == 500
+    assert not Run.objects.exists()
+    answer = client.post(URL, {"messages": HELLO}, headers=headers)
+    assert answer.status_code == 202
+    assert "Idempotent-Replayed" not in answer
+
+
+@pytest.mark.django_db
+def test_a_key_is_its_runs_for_as_long_as_that_is_kept(client):
+    headers = {"Idempotency-Key": "k1"}
+    first = client.post(URL, {"messages": HELLO}, headers=headers).json()["id"]
+    claim(UUID(first))
+    again = client.post(URL, {"messages": HELLO}, headers=headers).json()
+    assert (again["id"], again["status"]) == (first, "in_progress")
+    Run.objects.update(created_at=timezone.now() - timedelta(days=2))
+    later = client.post(URL, {"messages": HELLO}, headers=headers).json()
+    assert later["id"] == first
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("key", ["", "x" * 300, "a\tb", "a\nb", "ключ"])
 def test_a_key_that_cannot_be_one_is_refused(client, key):
     answer = client.post(URL, {"messages": HELLO}, headers={"Idempotency-Key": key})
     assert answer.status_code == 400
     assert answer.json()["error"]["code"] == "invalid_idempotency_key"
 
 
-@pytest.mark.django_db(transaction=True)
-def test_ten_requests_at_once_with_one_key_make_one_run(api, alice):
+@pytest.fixture
+def ten_at_once(api, alice):
+    """``ten_at_once(url, body)``: the answers to ten equal requests with one key."""
     ready = Barrier(10)
 
-    def post(_):
-        try:
-            ready.wait(10)
-            return api(alice.token).post(
-                URL, {"messages": HELLO}, headers={"Idempotency-Key": "k1"}
-            )
-        finally:
-            connections.close_all()
+    def ten_at_once(url=URL, body=None):
+        def post(_):
+            try:
+                ready.wait(10)
+                headers = {"Idempotency-Key": "k1"}
+                return api(alice.token).post(url, body or {"messages": HELLO}, headers=headers)
+            finally:
+                connections.close_all()
 
-    with ThreadPoolExecutor(10) as pool:
-        answers = list(pool.map(post, range(10)))
+        with ThreadPoolExecutor(10) as pool:
+            return list(pool.map(post, range(10)))
+
+    return ten_at_once
+
+
+def answer_with_one_run(answers):
     assert {answer.status_code for answer in answers} == {202}
     assert len({answer.json()["id"] for answer in answers}) == 1
     assert sum("Idempotent-Replayed" not in answer for answer in answers) == 1
+    return True
+
+
+@pytest.mark.django_db(transaction=True)
+def test_ten_requests_at_once_with_one_key_make_one_run(ten_at_once):
+    assert answer_with_one_run(ten_at_once())
     assert Run.objects.get().events.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_run_of_a_key_does_not_count_against_those_who_ask_for_it_again(ten_at_once, alice):
+    set_limit(tenant=alice.tenant, kind=Limit.Kind.CONCURRENT_RUNS, value=Decimal(1))
+    assert answer_with_one_run(ten_at_once())
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("strategy", ["reject", "enqueue", "interrupt"])
+def test_the_run_of_a_key_is_not_in_its_own_way_in_a_thread(client, ten_at_once, strategy):
+    thread = client.post("/api/v1/threads", {}).json()["id"]
+    url, body = f"/api/v1/threads/{thread}/runs", {"messages": HELLO}
+    assert answer_with_one_run(ten_at_once(url, {**body, "multitask_strategy": strategy}))
+    assert Run.objects.get().status == "queued"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_request_that_finds_its_key_busy_for_too_long_is_told_so(client, alice, monkeypatch):
+    monkeypatch.setattr(idempotency, "PATIENCE", "50ms")
+    with ThreadPoolExecutor(1) as pool, transaction.atomic():
+        idempotency.hold_key(alice.scope, "k1")
+
+        def post():
+            try:
+                return client.post(URL, {"messages": HELLO}, headers={"Idempotency-Key": "k1"})
+            finally:
+                connections.close_all()
+
+        answer = pool.submit(post).result(10)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "idempotency_in_progress")
+    assert not Run.objects.exists()
 
 
 @pytest.mark.django_db

@@ -1,5 +1,7 @@
 """Whose run comes next: tenants take turns, and nobody's backlog is anybody else's wait."""
 
+import random
+import threading
 import time
 from collections import Counter
 from decimal import Decimal
@@ -8,6 +10,7 @@ import pytest
 from django.db import connection
 
 from agents.models import Run
+from agents.services.cancelling import cancel_run
 from agents.services.creation import RunRequest, create_run
 from agents.services.dispatch import claim_runs, queues
 from agents.services.worker import Pace, RunWorker
@@ -232,6 +235,47 @@ def test_cancelling_closes_the_request_under_way_and_tells_the_tools_at_work(
     (effect,) = shown["effects"]
     assert (effect["name"], effect["effect"], effect["outcome"]) == ("patient", "once", "success")
     assert using.steps.get(name="patient").result == "stopped half-way"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("effect", "timeout"), [("pure", 30), ("idempotent", 1)])
+def test_cancelling_does_not_wait_for_a_tool_that_hangs_beyond_its_time(
+    *, model, queue, alice, working, effect, timeout
+):
+    release = threading.Event()
+    tools = registry([a_tool("hang", lambda: release.wait(20), effect=effect, timeout=timeout)])
+    model.script(ask(("hang", {})))
+    (run,) = queue(alice, 1)
+    Run.objects.filter(id=run.id).update(tools=["hang"])
+    working(tools)
+    until(lambda: run.steps.filter(name="hang", status="in_progress").exists())
+    assert cancel_run(run_id=run.id).status == "cancelling"
+    until(lambda: ended(run), timeout=6)
+    release.set()
+    assert Run.objects.get(id=run.id).status == "cancelled"
+    assert len(model.requests) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_cancelling_a_run_that_is_just_ending_ends_it_once(model, queue, alice, working, native):
+    """Whoever comes first; what was told of a run that is over does not change."""
+    model.answer_with(lambda request: say("Done.").after(random.uniform(0, 0.3)))
+    runs = queue(alice, 30)
+    working(native)
+    told = {}
+    for run in random.sample(runs, len(runs)):
+        time.sleep(0.01)
+        told[run.id] = cancel_run(run_id=run.id).status
+    until(lambda: ended(*runs) == 30)
+    for run in Run.objects.all():
+        ends = [kind for kind in ("run.completed", "run.cancelled") for _ in events(run, kind)]
+        assert ends == [f"run.{run.status}"]
+        assert told[run.id] in (run.status, "cancelling"), "an answer on its way is no success"
+        assert (run.status == "completed") is (told[run.id] == "completed")
+
+
+def events(run, kind):
+    return run.events.filter(type=kind)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -15,12 +15,14 @@ from django.test.utils import override_settings
 from django.utils import timezone
 
 from agents.models import Event, Run
+from agents.services.dispatch import claim
 from agents.services.events import append_events
 from agents.streams import hub, publishing, sending
 from agents.streams.publishing import publish_delta
 from tenants.context import all_tenants
 from tenants.database import in_thread
 from tenants.services.tokens import create_token, revoke_token
+from tests.agents.helpers import worker_dies
 from tests.support.model_server import ask, say
 from tests.support.web_server import serving
 
@@ -217,6 +219,29 @@ def test_the_completed_message_comes_with_its_text(server, alice, model, start, 
     said = [event["data"] for event in events if event["type"] == "message.completed"]
     assert said == [{"step": 3, "text": "86 °F"}]
     assert events[-1]["type"] == "run.completed"
+
+
+def test_a_stream_is_brought_to_its_end_by_the_worker_that_takes_the_run_over(
+    server, alice, model, start, advance
+):
+    model.script(say("After all."))
+    run = start()
+
+    def taken_over():
+        with all_tenants("tests", routine=True):
+            claim(run.id)
+            worker_dies(run)
+            advance(run)
+
+    async def scenario():
+        async with stream_of(server, run, alice.token) as stream:
+            await in_thread(taken_over)
+            return await stream.rest()
+
+    events = asyncio.run(scenario())
+    assert [number for number, _ in events] == list(range(1, len(events) + 1))
+    assert events[-1][1] == "run.completed"
+    assert [kind for _, kind in events].count("run.in_progress") == 1
 
 
 def worked(advance, run):

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from agents.models import Run
-from tests.agents.helpers import a_tool, registry, summary, worker_dies
+from tests.agents.helpers import Models, a_tool, registry, summary, worker_dies
 from tests.support.model_server import Reply, ask, by_turn, say
 
 pytestmark = pytest.mark.django_db
@@ -242,6 +242,25 @@ def test_an_unknown_outcome_is_settled_by_whoever_knows(
     assert answer.json()["status"] == "queued"
     run = advance(run, tools=tools)
     assert (run.status, len(paid)) == ("completed", times)
+
+
+def test_a_worker_that_takes_over_a_run_that_repeats_itself_counts_on(
+    model, start, advance, broker
+):
+    async def killed_at_the_third(*args, **kwargs):
+        if len(model.requests) == 2:
+            raise Killed
+        return await broker.asynchronous.chat(*args, **kwargs)
+
+    model.answer_with(lambda request: ask(("look", {})))
+    tools = registry([a_tool("look", lambda: "[]")])
+    run = start(tools=["look"], available=tools, max_steps=20)
+    with suppress(Killed):
+        advance(run, tools=tools, broker=Models(broker, killed_at_the_third))
+    worker_dies(run)
+    run = advance(run, tools=tools)
+    assert (run.status, run.incomplete_reason) == ("incomplete", "loop")
+    assert len(model.requests) == 4
 
 
 def test_a_step_that_takes_down_worker_after_worker_ends_the_run(model, die_at, advance):

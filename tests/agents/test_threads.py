@@ -147,6 +147,28 @@ def test_of_many_requests_at_once_one_goes_and_the_others_are_refused(api, alice
     assert Thread.objects.get().messages.count() == 2
 
 
+@pytest.mark.django_db(transaction=True)
+def test_runs_that_interrupt_each_other_at_once_leave_one_that_goes_on(api, alice, client, thread):
+    together = threading.Barrier(6)
+
+    def one(number):
+        together.wait()
+        try:
+            asked = {"text": f"{number}", "multitask_strategy": "interrupt"}
+            own = api(alice.token)
+            return {ask_in(own, thread, **asked).status_code for _ in range(3)}
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(one, range(6))) == [{202}] * 6
+    going = Run.objects.filter(status="queued")
+    assert going.filter(history_index=None).count() == 1
+    for run in going.order_by("history_index"):
+        cancel_run(run_id=run.id)
+    assert not Run.objects.exclude(status="cancelled").exists()
+
+
 def test_a_thread_is_its_scopes_alone(client, thread, api, bob, charlie):
     for token in (bob.token, charlie.token):
         assert api(token).get(f"{PATH}/{thread['id']}").status_code == 404

@@ -1,8 +1,10 @@
 """Whatever a model asks for and whatever a tool does: the model is told, and the run goes on."""
 
+import asyncio
 import sys
 import threading
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
 from uuid import UUID
@@ -152,17 +154,51 @@ def test_hung_tools_are_given_up_and_the_run_keeps_working(told):
     assert steps[-1].result == "here"
 
 
-def test_a_late_result_appears_nowhere(told):
-    release = threading.Event()
+async def sleeps():
+    await asyncio.sleep(30)
+
+
+async def ignores_that_it_is_cancelled():
+    until = time.monotonic() + 1
+    while time.monotonic() < until:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0.05)
+
+
+def uses_the_processor():
+    until = time.monotonic() + 1
+    while time.monotonic() < until:
+        pass
+
+
+@pytest.mark.parametrize(
+    "hang", [lambda: time.sleep(1), sleeps, ignores_that_it_is_cancelled, uses_the_processor]
+)
+def test_a_tool_that_hangs_in_any_way_is_given_up_in_time(told, hang):
+    (step,) = told(("hang", {}), tools=[a_tool("hang", hang, timeout=0.1)])
+    assert step.outcome == "timeout"
+    assert (step.ended_at - step.started_at).total_seconds() < 0.9
+
+
+def test_a_late_result_appears_nowhere(model, complete):
+    release, returned = threading.Event(), threading.Event()
 
     def late():
-        release.wait(30)
+        release.wait(10)
+        returned.set()
         return "late"
 
-    (step,) = told(("late", {}), tools=[a_tool("late", late, timeout=0.02)])
-    release.set()
-    step.refresh_from_db()
-    assert "no result within" in step.result
+    def wait_for_it():
+        release.set()
+        return f"it has returned: {returned.wait(10)}"
+
+    model.script(ask(("late", {})), ask(("wait_for_it", {})), say("Done."))
+    run = complete(tools=[a_tool("late", late, timeout=0.02), a_tool("wait_for_it", wait_for_it)])
+    first, second = run.steps.filter(kind="tool_call")
+    assert "no result within" in first.result
+    assert second.result == "it has returned: True"
+    told = [message["content"] for message in model.requests[-1].messages[1:]]
+    assert told[1::2] == [first.result, second.result]
 
 
 @pytest.mark.parametrize(
@@ -210,6 +246,21 @@ def test_the_same_call_with_the_same_result_is_pointed_out_and_then_ends_the_run
     told = [message["content"] for message in model.requests[-1].messages[1:]][1::2]
     assert told[:2] == ["[]", "[]"]
     assert "3 times in a row" in told[2]
+
+
+def test_the_same_call_twice_in_a_turn_is_noticed_turn_by_turn(model, complete):
+    twice = ask(("read", '{"path": "a", "mode": "r"}'), ("read", '{"mode":"r", "path":"a"}'))
+    model.answer_with(lambda request: twice)
+    run = complete(tools=[a_tool("read", lambda path, mode: "[]")], max_steps=20)
+    assert (run.status, run.incomplete_reason) == ("incomplete", "loop")
+    assert len(model.requests) == 4
+
+
+def test_the_same_unknown_call_for_ever_ends_the_run_as_well(model, complete):
+    model.answer_with(lambda request: ask(("raed", {"path": "a"})))
+    run = complete(tools=[a_tool("read", dict)], max_steps=20)
+    assert (run.status, run.incomplete_reason) == ("incomplete", "loop")
+    assert len(model.requests) == 4
 
 
 def test_a_call_that_fails_for_ever_ends_the_run_as_well(model, complete):

@@ -16,27 +16,28 @@ from llmbroker import ToolContext, function
 PLUGIN = "chaos"
 
 
-def _effect(tool: str, context: ToolContext) -> str:
+def effect(tool: str, context: ToolContext, seconds: float) -> str:
+    """Leave a line, and take ``seconds`` more."""
     line = json.dumps([tool, context.run_id, context.idempotency_key]) + "\n"
     with Path(os.environ["CHAOS_LOG"]).open("a") as log:
         log.write(line)
-    time.sleep(0.1)
+    time.sleep(seconds)
     return f"{tool} done"
 
 
 @function(effect="pure")
 def look(context: ToolContext) -> str:
-    return _effect("look", context)
+    return effect("look", context, 0.05)
 
 
 @function(effect="idempotent")
 def put(context: ToolContext) -> str:
-    return _effect("put", context)
+    return effect("put", context, 0.3)
 
 
 @function(effect="once")
 def pay(context: ToolContext) -> str:
-    return _effect("pay", context)
+    return effect("pay", context, 0.1)
 
 
 TOOLS = (look, put, pay)
