@@ -98,6 +98,11 @@ class Run(models.Model):
     trace_id = models.CharField("trace", max_length=200)
     prefer = models.CharField(max_length=7, choices=PREFERENCES, default="quality")
     output_schema = models.JSONField(null=True, blank=True)
+    deltas = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Tell what models say while they say it, whoever listens.",
+    )
     metadata = models.JSONField(default=dict, blank=True)
     history_index = models.PositiveSmallIntegerField(
         null=True,

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from enum import IntEnum
 from functools import partial
@@ -30,6 +30,7 @@ from agents.services.outcomes import CANCELLED, HANDED_OVER, PUT_BACK, Outcome
 from agents.services.recording import Record
 from agents.services.replay import Position, position_of
 from agents.services.tool_calls import run_tool
+from agents.streams.telling import Said, Telling
 from agents.structured import MISFIT
 from agents.tool_registry import ToolRegistry, chosen_of_installed, installed_tools
 from llmbroker import ToolResult
@@ -87,13 +88,16 @@ class _InterruptedError(Exception):
 class RunAtWork:
     """One run of this process."""
 
-    def __init__(self, claimed: Claimed, *, broker: Models, tools: Tools, ledger: Ledger) -> None:
+    def __init__(
+        self, claimed: Claimed, *, broker: Models, tools: Tools, ledger: Ledger, telling: Telling
+    ) -> None:
         self.run, self.lease = claimed.run, claimed.lease
         self.cancellation = Event()
         self._steps = claimed.steps
         self._broker = broker
         self._tools = tools
         self._ledger = ledger
+        self._telling = telling
         self._record = Record(claimed.lease, ledger)
         self.wish = Wish.GO_ON
         self._last_answer: Stop | None = None
@@ -181,17 +185,32 @@ class RunAtWork:
         run, loop = self.run, position.loop
         caller = self._broker.for_scope(str(run.scope_id))
         choice = loop.tool_choice
-        with attributed(run=str(run.id), step=step.number):
+        said = self._telling.of(run, step)
+        with attributed(run=str(run.id), step=step.number), self._voided(said):
             reply: RoutedReply = await self._interruptibly(
                 caller.chat(
                     list(loop.messages),
                     tools=loop.tools,
                     **asked_of_models(run),
                     params=None if choice is None else {"tool_choice": choice},
+                    **({} if said is None else {"on_delta": said}),
                 ),
                 within=loop.seconds_left,
             )
+        if said is not None:
+            await said.end()
         self._record.reply(step, reply, position)
+
+    @contextmanager
+    def _voided(self, said: Said | None) -> Iterator[None]:
+        """Where no reply comes of it nothing stands of what was said. Of a run that was lost
+        another worker tells."""
+        try:
+            yield
+        except BaseException:
+            if said is not None and self.wish < Wish.LOST:
+                said.void()
+            raise
 
     async def _call_tools(
         self, steps: Sequence[Step], position: Position, tools: ToolRegistry

@@ -21,7 +21,7 @@ from tenants.services.limits import hold_run_limits
 _COPIED = (
     "tenant_id", "scope_id", "agent_id", "agent_version_id", "messages", "tools",
     "client_tools", "max_steps", "max_tool_calls", "max_tokens", "max_cost", "max_seconds",
-    "final_answer", "operation", "prefer", "output_schema",
+    "final_answer", "operation", "prefer", "output_schema", "deltas",
 )  # fmt: skip
 
 
