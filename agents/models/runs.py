@@ -152,6 +152,11 @@ class Run(models.Model):
                 fields=["tenant", "due_at"], condition=Q(status="queued"), name="run_queue"
             ),
             models.Index(
+                fields=["thread"],
+                condition=Q(status="queued", history_index__isnull=False),
+                name="run_held",
+            ),
+            models.Index(
                 fields=["tenant", "scope"],
                 condition=Q(status__in=["in_progress", "cancelling"]),
                 name="run_at_work",
