@@ -13,6 +13,7 @@ from mcp_types import CallToolResult
 from mcp_types import Tool as ListedTool
 
 from agents.models import McpServer
+from agents.models.mcp_servers import ALL_TOOLS
 from agents.sealing import unseal
 from agents.tool_registry import Tool
 from agents.tool_sources.http_tools import GRACE
@@ -138,10 +139,16 @@ def _tool(server: McpServer, listed: Listed) -> Tool:
             description=listed["description"],
             parameters=listed["parameters"],
             effect=listed["effect"],
+            requires_approval=_requires_approval(server, listed),
             timeout=server.timeout + GRACE,
         ),
         "mcp",
     )
+
+
+def _requires_approval(server: McpServer, listed: Listed) -> bool:
+    names = {ALL_TOOLS, listed["remote"], listed["name"]}
+    return not names.isdisjoint(server.requires_approval)
 
 
 async def _all_pages(client: Client) -> list[ListedTool]:
