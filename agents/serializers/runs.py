@@ -122,6 +122,17 @@ class ThreadRunInput(RunInput):
     )
 
 
+class RetryInput(StrictSerializer):
+    """Where a new run goes on."""
+
+    step = serializers.IntegerField(
+        min_value=1,
+        required=False,
+        allow_null=True,
+        help_text="The number of a model call, which is made again; the last one if left out.",
+    )
+
+
 class RunFilter(StrictSerializer):
     """Which runs of the scope are meant: those that fit everything that is given."""
 
