@@ -51,18 +51,22 @@ class Exchange:
         *,
         timeout: float | None,
         max_tokens: int | None = None,
+        patient: bool = False,
     ) -> Source:
         """The answer as it arrives, once its first content is there, within ``timeout`` seconds.
 
-        It is read as long as ``connection`` is open; closing that cancels upstream.
+        It is read as long as ``connection`` is open; closing that cancels upstream. ``patient``
+        is for an answer that is wanted whole: silence then has no limit but the answer's own.
         """
-        limit = self.timeouts.first_token
+        limits = self.timeouts
+        limit = limits.answer if patient else limits.first_token
         limit = limit if timeout is None else min(timeout, limit)
-        opening = self._first_content(request, connection, max_tokens)
+        stall = limits.answer if patient else limits.stall
+        opening = self._first_content(request, connection, max_tokens, stall)
         return await within(limit, opening, FailureKind.TIMEOUT)
 
     async def _first_content(
-        self, request: Request, connection: AsyncExitStack, max_tokens: int | None
+        self, request: Request, connection: AsyncExitStack, max_tokens: int | None, stall: float
     ) -> Source:
         answer = await connection.enter_async_context(
             self._transport.open(request, guarded=self._guarded)
@@ -72,7 +76,7 @@ class Exchange:
         if answer.headers.get("content-type", "").startswith("application/json"):
             return Whole(self._parse(await answer.body(), max_tokens))
         assembler = StreamAssembler(self._origin, max_tokens=max_tokens, secrets=self._secrets)
-        source = Source(answer, assembler, stall=self.timeouts.stall)
+        source = Source(answer, assembler, stall=stall)
         await source.wait_for_content()
         return source
 

@@ -56,7 +56,7 @@ class Publisher:
             return None
         try:
             return work()
-        except RedisError as error:
+        except (RedisError, OSError) as error:
             self._silent_until = time.monotonic() + ASK_AGAIN_AFTER
             log.warning("events are not told live: %s", type(error).__name__)
             return None

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 from uuid import UUID
 
 from agents.models import Run, Step
@@ -24,6 +26,8 @@ GATHER = 0.05
 LOOK_EVERY = 0.5
 """Seconds between two looks at who listens."""
 
+T = TypeVar("T")
+
 _TYPES = {"text": DELTA, "reasoning": REASONING}
 
 
@@ -35,6 +39,8 @@ class Telling:
         self._waiting: dict[Said, None] = {}
         self._sending = asyncio.Lock()
         self._flushing: asyncio.Task[None] | None = None
+        # Not the loop's own threads: those look up names, which may take long.
+        self._thread = ThreadPoolExecutor(1, "telling")
 
     @asynccontextmanager
     async def looking(self) -> AsyncIterator[None]:
@@ -46,6 +52,7 @@ class Telling:
         finally:
             task.cancel()
             await self.send()
+            self._thread.shutdown(wait=False)
 
     def of(self, run: Run, step: Step) -> Said | None:
         """Where a call of a model says what it says; None where nobody wants to know."""
@@ -67,7 +74,7 @@ class Telling:
                 messages.setdefault(said.run_id, []).extend(said.taken())
             told = {run_id: packed(shown) for run_id, shown in messages.items() if shown}
             if told:
-                await asyncio.to_thread(publisher().send, told)
+                await self._in_thread(partial(publisher().send, told))
 
     async def _flush(self) -> None:
         try:
@@ -83,7 +90,10 @@ class Telling:
             await self._look()
 
     async def _look(self) -> None:
-        self._listened = await asyncio.to_thread(publisher().listened)
+        self._listened = await self._in_thread(publisher().listened)
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
 class Said:

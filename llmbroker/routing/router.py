@@ -55,13 +55,14 @@ class Router:
     async def told(self, ask: Ask, tell: OnDelta) -> tuple[Attempt, Completion]:
         """``answer``, of which each piece is told as it arrives.
 
-        One that breaks off is void, and asked for again like one that failed at once.
+        One that breaks off is void, and asked for again like one that failed at once. How long
+        a model may be silent is as with ``answer``: whether somebody watches decides nothing.
         """
         trip = self._trip(ask)
         self._engine.enter()
         try:
             while True:
-                attempt, live = await self._route(trip, open_stream)
+                attempt, live = await self._route(trip, partial(open_stream, patient=True))
                 try:
                     return attempt, await live.told(tell, self._reading_seconds(trip))
                 except ExchangeError as error:

@@ -103,10 +103,12 @@ class LiveStream:
         await self._connection.aclose()
 
 
-async def open_stream(attempt: Attempt, timeout: float | None) -> LiveStream:
+async def open_stream(
+    attempt: Attempt, timeout: float | None, *, patient: bool = False
+) -> LiveStream:
     """Ask, and read up to the first content within ``timeout`` seconds. Raises ExchangeError."""
     async with AsyncExitStack() as connection:
-        source = await attempt.open(connection, timeout)
+        source = await attempt.open(connection, timeout, patient=patient)
         return LiveStream(attempt, source, connection.pop_all())
 
 

@@ -165,6 +165,16 @@ def test_an_answer_without_an_end_is_ended(
     assert told.pieces[-2:] == [None, "short"]
 
 
+def test_a_model_may_be_silent_as_long_as_in_a_call_that_nobody_watches(
+    server: ModelServer, make_broker: MakeBroker, told: Told
+) -> None:
+    """It thinks, or its provider holds a tool call back until it is whole."""
+    server.script(tell("Hel", "lo", pause=0.3).after(0.3))
+    broker = make_broker(model(server), timeouts=Timeouts(first_token=0.1, stall=0.1))
+    assert broker.chat(QUESTION, on_delta=told).text == "Hello"
+    assert told.pieces == ["Hel", "lo"]
+
+
 def test_a_server_that_does_not_stream_is_told_in_one_piece(
     server: ModelServer, make_broker: MakeBroker, told: Told
 ) -> None:
