@@ -1,6 +1,7 @@
 """What models say, told to whoever listens while they say it, and kept once it is whole."""
 
 import asyncio
+import socket
 import threading
 import time
 from dataclasses import replace
@@ -10,9 +11,10 @@ from django.test.utils import override_settings
 from redis import Redis
 
 from agents.models import Run
+from agents.services.cancelling import cancel_run
 from agents.services.worker import Pace, RunWorker
 from agents.streams import publishing, telling
-from llmbroker import Broker, InMemoryRegistry, InMemoryStore, LLMConfig
+from llmbroker import Broker, CallStatus, InMemoryRegistry, InMemoryStore, LLMConfig
 from tenants.context import all_tenants
 from tenants.database import in_thread
 from tests.agents.helpers import MODEL_KEY, worker_dies
@@ -203,6 +205,77 @@ def test_redis_that_is_away_harms_no_run(model, start, advance, caplog):
         assert advance(run).output_text == "2"
         assert time.monotonic() - began < 5
     publishing.publisher.cache_clear()
+
+
+@pytest.fixture
+def silent_redis():
+    """One that takes connections and never answers."""
+    publishing.publisher.cache_clear()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"redis://127.0.0.1:{listening.getsockname()[1]}/0"
+        with override_settings(REDIS_URL=url):
+            yield
+    publishing.publisher.cache_clear()
+
+
+def test_a_redis_that_does_not_answer_holds_a_run_up_by_moments(
+    silent_redis, model, start, advance
+):
+    model.script(ask(("calculate", {"expression": "1 + 1"})), tell("2"))
+    began = time.monotonic()
+    assert advance(start(deltas=True, tools=["calculate"])).output_text == "2"
+    assert time.monotonic() - began < 3
+
+
+def test_a_worker_that_is_stopped_voids_what_it_told_and_another_begins_anew(
+    broker, native, model, start, listened
+):
+    gate = threading.Event()
+    model.script(tell("Hel", "lo").behind(gate), tell("Good day"))
+    workers = [
+        RunWorker(broker, lambda _: native, pace=Pace(look=0.05, hand_over=0.1)) for _ in range(2)
+    ]
+
+    def one_after_the_other(run):
+        workers[0].start()
+        model.wait_for_requests(1)
+        time.sleep(0.3)
+        workers[0].stop()
+        workers[1].start()
+
+    try:
+        events = listened(start(deltas=True), one_after_the_other)
+    finally:
+        gate.set()
+        workers[1].stop()
+    assert kinds_of(events).count("message.reset") == 1
+    assert said(events) == "Good day"
+    assert shown(events, "message.completed")[0][1] == {"step": 1, "text": "Good day"}
+
+
+def test_a_run_that_is_cancelled_while_its_model_speaks_ends_within_seconds(
+    broker, native, model, start, listened
+):
+    gate = threading.Event()
+    model.script(tell("Hel", "lo").behind(gate))
+    worker = RunWorker(broker, lambda _: native, pace=Pace(look=0.05))
+
+    def cancelled(run):
+        worker.start()
+        model.wait_for_requests(1)
+        time.sleep(0.3)
+        cancel_run(run_id=run.id)
+
+    began = time.monotonic()
+    try:
+        events = listened(start(deltas=True), cancelled)
+    finally:
+        gate.set()
+        worker.stop()
+    assert events[-1]["event"] == "run.cancelled"
+    assert time.monotonic() - began < 8
+    assert said(events) == ""
+    assert [row.status for row in broker.calls()] == [CallStatus.INTERRUPTED]
 
 
 def test_a_worker_hears_within_a_second_who_listens(broker, native, model, start, listened):
