@@ -48,7 +48,7 @@ class RunAdmin(KeptAdmin):
             {
                 "fields": (
                     *("messages", "agent", "agent_version", "thread", "schedule", "tools"),
-                    *("max_steps", "prefer", "output_schema", "metadata"),
+                    *("max_steps", "prefer", "output_schema", "deltas", "metadata"),
                 )
             },
         ),
