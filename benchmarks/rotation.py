@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 BATCH = 2000
+ROWS_OF_A_PAGE = 50
 CALLERS = 4
 
 
@@ -65,14 +66,14 @@ def fill(size: int) -> list[tuple[str, str]]:
 
     from tenants import vault
     from tenants.encryption import Secret
-    from tenants.models import DataKey, ProviderKey, Scope, Tenant
+    from tenants.models import AccessToken, DataKey, ProviderKey, Scope, Tenant
     from tenants.services.data_keys import register_encryption_key
 
     keyring, keys = vault.keyring(), vault.data_keys()
     register_encryption_key(kek_id=keyring.active)
     made: list[tuple[str, str]] = []
     for start in range(0, size, BATCH):
-        tenants, scopes, data_keys, provider_keys = [], [], [], []
+        tenants, scopes, data_keys, provider_keys, tokens = [], [], [], [], []
         for number in range(start, min(start + BATCH, size)):
             tenant = Tenant(slug=f"t{number}", name=f"tenant {number}")
             scope = Scope(tenant=tenant, kind="shared", name=tenant.name)
@@ -90,12 +91,28 @@ def fill(size: int) -> list[tuple[str, str]]:
             scopes.append(scope)
             data_keys.append(data_key)
             provider_keys.append(key)
+            tokens.append(_token_of(scope, data_key))
             made.append((str(scope.pk), value))
         for model, rows in (
             (Tenant, tenants), (Scope, scopes), (DataKey, data_keys), (ProviderKey, provider_keys),
+            (AccessToken, tokens),
         ):  # fmt: skip
             model.objects.bulk_create(rows)  # type: ignore[attr-defined]
     return made
+
+
+def _token_of(scope: Any, data_key: Any) -> Any:
+    from tenants.models import AccessToken
+
+    return AccessToken(
+        tenant=scope.tenant,
+        scope=scope,
+        name=f"token of {scope.name}",
+        token_id=secrets.token_hex(6),
+        digest=secrets.token_bytes(32),
+        pepper=data_key,
+        permissions=["chat:write"],
+    )
 
 
 class Callers:
@@ -168,16 +185,24 @@ def admin_pages() -> dict[str, float]:
     browser = Client()
     browser.force_login(operator)
     key = ProviderKey.objects.order_by("?").first()
-    keys = "/admin/tenants/providerkey/"
+    keys, last = "/admin/tenants/providerkey/", ProviderKey.objects.count() // ROWS_OF_A_PAGE
     pages = {
         "keys": keys,
-        "keys, last page": f"{keys}?p={ProviderKey.objects.count() // 100}",
+        "keys, last page": f"{keys}?p={last}",
         "keys, refused": f"{keys}?status__exact=refused",
-        "keys, search": f"{keys}?q=t4242",
+        "keys, searched for a tenant": f"{keys}?q=t4242",
+        "keys, searched for a reference": f"{keys}?q=a_k",
+        "keys, searched for all tenants": f"{keys}?q=t",
+        "keys, searched for two words": f"{keys}?q=a_k+t4242",
+        "keys, sorted by last use": f"{keys}?o=-7",
         "one key": f"{keys}{key.pk}/change/" if key else keys,
         "scopes": "/admin/tenants/scope/",
+        "scopes, last page": f"/admin/tenants/scope/?p={last}",
         "tenants": "/admin/tenants/tenant/",
+        "tenants, searched": "/admin/tenants/tenant/?q=t4242",
         "tokens": "/admin/tenants/accesstoken/",
+        "tokens, last page": f"/admin/tenants/accesstoken/?p={last}",
+        "tokens, searched": "/admin/tenants/accesstoken/?q=t4242",
     }
     return {name: min(_milliseconds(browser, url) for _ in range(5)) for name, url in pages.items()}
 

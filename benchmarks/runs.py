@@ -5,13 +5,14 @@
 
 Runs of three calls of a model and two tools are queued first; then a worker process starts, and
 is watched until the last one has ended. Beside it, with ``--plain``, the same loop in plain
-Celery tasks: no lease, no checkpoint, no journal. The database named (migrated, please) gets a
-tenant that is removed again.
+Celery tasks: no lease, no checkpoint, no journal; with ``--langgraph``, as LangGraph's agent in one
+process, in memory. The database named (migrated, please) gets a tenant that is removed again.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import signal
 import subprocess
@@ -34,6 +35,7 @@ import django
 django.setup()
 
 import conversation
+import peer
 import redis
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -49,6 +51,9 @@ from tenants.services.keys import add_key
 from tenants.services.people import NewTenant, create_tenant
 
 TICKS = os.sysconf("SC_CLK_TCK")
+STEPS = conversation.CALLS + len(conversation.TURNS)
+"""Of one run: its calls of the model, and its tools."""
+LANGGRAPH = ("langgraph", "langchain-openai")
 LOOK = 0.05
 """Seconds between two looks at how far the runs are."""
 
@@ -66,8 +71,8 @@ class Figures:
     def __str__(self) -> str:
         return (
             f"{self.makespan:.2f} s, {self.makespan / self.ideal:.2f} × ideal,"
-            f" {self.cpu_ms:.2f} ms CPU per run, peak {self.peak_mb:.0f} MB,"
-            f" {self.connections} connections"
+            f" {self.cpu_ms:.2f} ms CPU per run ({self.cpu_ms / STEPS:.2f} per step),"
+            f" peak {self.peak_mb:.0f} MB, {self.connections} connections"
         )
 
 
@@ -243,6 +248,23 @@ def measured_plain(url: str, *, runs: int, latency: float, slots: int) -> Figure
         )
 
 
+def measured_langgraph(url: str, *, runs: int, latency: float, slots: int) -> Figures:
+    """The same for LangGraph's agent, in a process and an environment of its own."""
+    python = peer.python(ROOT / ".data" / "bench" / "langgraph-venv", LANGGRAPH)
+    command = [python, "benchmarks/langgraph_loop.py", url, "--runs", str(runs)]
+    done = subprocess.run(
+        [*command, "--slots", str(slots)], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
+    )
+    figures = json.loads(done.stdout)
+    return Figures(
+        figures["seconds"],
+        ideal=conversation.CALLS * latency * -(-runs // slots),
+        cpu_ms=figures["cpu"] * 1000 / runs,
+        peak_mb=figures["peak_mb"],
+        connections=0,
+    )
+
+
 def waited(new: NewTenant, other: NewTenant, *, backlog: int, slots: int) -> tuple[float, float]:
     """Seconds that one run of ``other``'s takes alone, and behind a backlog of ``new``'s."""
     with worker(slots):
@@ -277,6 +299,7 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=1.0, metavar="SECONDS")
     parser.add_argument("--slots", type=int, default=1000)
     parser.add_argument("--plain", action="store_true", help="plain Celery tasks beside it")
+    parser.add_argument("--langgraph", action="store_true", help="LangGraph's agent beside it")
     parser.add_argument("--deltas", action="store_true", help="tell each run's words live")
     parser.add_argument("--backlog", type=int, help="only: one run behind so many of another's")
     asked = parser.parse_args()
@@ -293,10 +316,14 @@ def main() -> None:
         sizes = {"runs": asked.runs, "latency": asked.latency, "slots": asked.slots}
         durable = measured(new, **sizes, deltas=asked.deltas)
         print("durable runs:", durable)
-        if asked.plain:
-            plain = measured_plain(url, **sizes)
-            print("plain tasks: ", plain)
-            print(f"durability costs {durable.cpu_ms / plain.cpu_ms:.1f} times the CPU")
+        for wanted, name, measure in (
+            (asked.plain, "plain tasks: ", measured_plain),
+            (asked.langgraph, "LangGraph:   ", measured_langgraph),
+        ):
+            if wanted:
+                other_way = measure(url, **sizes)
+                print(name, other_way)
+                print(f"durable runs take {durable.cpu_ms / other_way.cpu_ms:.2f} times that CPU")
 
 
 if __name__ == "__main__":

@@ -76,6 +76,8 @@ INSTALLED_APPS = [
     "broker_project",
 ]
 
+UNFOLD = {"SITE_TITLE": "LLM broker", "SITE_HEADER": "LLM broker", "SITE_SYMBOL": "hub"}
+
 MIDDLEWARE = [
     "broker_project.middleware.request_id",
     "broker_project.middleware.header_limits",

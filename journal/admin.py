@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from urllib.parse import quote
 from uuid import UUID
 
-from django import forms
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
@@ -14,17 +13,13 @@ from django.db.models.expressions import Combinable
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import URLPattern, path
-from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin, TabularInline  # type: ignore[import-untyped]
 
-from journal.charts import Bar, bars
+from journal.figures_page import figures_context
 from journal.models import Call, Rating, RetentionPolicy
-from journal.selectors import Reach
-from journal.statistics import Statistics, last_days, statistics_of
-from tenants.models import Scope, Tenant
+from tenants.models import Scope
 
 LAST_PAGE = 200
 
@@ -78,29 +73,6 @@ class RatingInline(ReadOnly, TabularInline):  # type: ignore[misc]
     extra = 0
 
 
-class FiguresForm(forms.Form):
-    """Whose figures, and of how many days."""
-
-    days = forms.TypedChoiceField(
-        choices=[(1, "1 day"), (7, "7 days"), (30, "30 days"), (90, "90 days")], coerce=int
-    )
-    tenant = forms.ModelChoiceField(
-        Tenant.objects.order_by("slug"), required=False, empty_label="everybody"
-    )
-
-
-def charts_of(found: Statistics) -> list[SafeString]:
-    """The course of calls with their failures, of cost, and of latency."""
-    course = [(f"{cell.span:%Y-%m-%d}", cell) for cell in found.course]
-    cost = [Bar(day, (cell.sums["cost_micros"] or 0) / 1_000_000) for day, cell in course]
-    slow = [Bar(day, cell.latency(0.95) or 0) for day, cell in course]
-    return [
-        bars("Calls by day; failed ones in red", [Bar(d, c.calls, c.errors) for d, c in course]),
-        bars("Cost by day, $", cost),
-        bars("Latency by day, 95th percentile, ms", slow),
-    ]
-
-
 @admin.register(RetentionPolicy)
 class RetentionPolicyAdmin(ModelAdmin):  # type: ignore[misc]
     """How long tenants keep what."""
@@ -146,20 +118,10 @@ class CallAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         """Calls, cost and latency of the last days, of everybody or of one tenant."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        form = FiguresForm({"days": 30, **request.GET.dict()})
-        if not form.is_valid():
-            form = FiguresForm({"days": 30})
-            form.full_clean()
-        tenant, days = form.cleaned_data["tenant"], form.cleaned_data["days"]
-        reach = Reach(None if tenant is None else tenant.id)
-        found = statistics_of(reach, last_days(days, timezone.now()))
         context = {
             **self.admin_site.each_context(request),
             "title": "Figures",
-            "form": form,
-            "found": found,
-            "charts": charts_of(found),
-            "failures": found.totals.failures.most_common(),
+            **figures_context(request.GET.dict()),
         }
         return render(request, "admin/journal/figures.html", context)
 

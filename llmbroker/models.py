@@ -1,7 +1,7 @@
 """The engine's data: free of I/O and of secrets, safe to log, and never changed once made.
 
-All is frozen but Call and Completion, of which each call makes several: a frozen dataclass takes
-three times as long to make, which for these two was a twentieth of a tool loop's CPU.
+All here is frozen but Call and Completion, of which each call makes several: a frozen dataclass
+takes three times as long to make. So it is with replies and with the calls and results of tools.
 """
 
 from __future__ import annotations

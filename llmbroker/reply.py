@@ -9,7 +9,7 @@ from typing import Any
 from llmbroker.models import Completion, KeySource, Message, Usage
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RoutedReply:
     """A reply that the pool gave: what it says, and which model said it at whose cost."""
 
@@ -28,7 +28,7 @@ class RoutedReply:
     """Millionths of a US dollar, where the broker knows prices and the model has one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AsyncReply(RoutedReply):
     """A reply of AsyncBroker."""
 
@@ -39,7 +39,7 @@ class AsyncReply(RoutedReply):
         await self._rate(self.call_id, score)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reply(RoutedReply):
     """A reply of Broker."""
 

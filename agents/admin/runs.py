@@ -8,20 +8,17 @@ from django.contrib import admin
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html
 
+from agents.admin import run_page
 from agents.models import Run
-from agents.run_calls import calls_of
 from agents.services.cancelling import cancel_run
 from agents.services.retrying import retry_run
 from tenants.admin.base import KeptAdmin
 from tenants.caller import Caller
 
 _CANCEL_BUTTON = "agents_run_cancel"
-_RETRY_BUTTON = "retry_from"
-MOST_EVENTS = 1000
 
 
 @admin.register(Run)
@@ -47,7 +44,7 @@ class RunAdmin(KeptAdmin):
             "What was asked",
             {
                 "fields": (
-                    *("messages", "agent", "agent_version", "thread", "schedule", "tools"),
+                    *("conversation", "agent", "agent_version", "thread", "schedule", "tools"),
                     *("max_steps", "prefer", "output_schema", "deltas", "metadata"),
                 )
             },
@@ -98,6 +95,14 @@ class RunAdmin(KeptAdmin):
             request, object_id, form_url, {**(extra_context or {}), **buttons}
         )
 
+    def get_actions_submit_line(self, request: HttpRequest, object_id: Any) -> list[Any]:
+        """No button that cancels where there is nothing to cancel any more."""
+        run = self.get_object(request, str(object_id))
+        if run is None or run.is_over:
+            return []
+        buttons: list[Any] = super().get_actions_submit_line(request, object_id)  # type: ignore[misc]
+        return buttons
+
     def save_model(
         self,
         request: HttpRequest,
@@ -108,8 +113,8 @@ class RunAdmin(KeptAdmin):
         """Do what the button says. The object is not saved: it is as old as the page."""
         if _CANCEL_BUTTON in request.POST:
             self.cancel(request, obj)
-        elif _RETRY_BUTTON in request.POST:
-            self.retry(request, obj, request.POST[_RETRY_BUTTON])
+        elif run_page.RETRY_BUTTON in request.POST:
+            self.retry(request, obj, request.POST[run_page.RETRY_BUTTON])
 
     def retry(self, request: HttpRequest, run: Run, step: str) -> None:
         """The buttons beside a run's model calls."""
@@ -133,24 +138,17 @@ class RunAdmin(KeptAdmin):
             cancel_run(run_id=run_id)
         self.message_user(request, "Cancelled, or being cancelled at their next step.")
 
+    @admin.display(description="messages")
+    def conversation(self, run: Run) -> str:
+        """What was asked."""
+        return run_page.conversation(run)
+
     @admin.display(description="steps")
     def timeline(self, run: Run) -> str:
         """The run's steps, in order."""
-        context = {
-            "steps": run.steps.all(),
-            "events": run.events.all()[:MOST_EVENTS],
-            "retry_button": _RETRY_BUTTON if run.is_over else None,
-        }
-        return render_to_string("admin/agents/timeline.html", context)
+        return run_page.timeline(run)
 
     @admin.display(description="calls")
     def costs(self, run: Run) -> str:
-        """The run's attempts at models, as the journal has them."""
-        calls = calls_of(run)
-        known = [call.cost_micros for call in calls if call.cost_micros is not None]
-        context = {
-            "calls": calls,
-            "dollars": sum(known) / 1_000_000 if known else None,
-            "unknown": len(calls) - len(known),
-        }
-        return render_to_string("admin/agents/costs.html", context)
+        """The run's attempts at models."""
+        return run_page.costs(run)

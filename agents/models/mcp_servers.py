@@ -1,5 +1,7 @@
 """Remote MCP servers whose tools a tenant's runs can use."""
 
+from typing import Any, TypedDict
+
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import RegexValidator
 from django.db import models
@@ -8,6 +10,7 @@ from uuid_utils.compat import uuid7
 
 from agents.models.http_tools import MAX_TIMEOUT, TIMEOUT_LIMITS
 from agents.models.sealed import SealedRow
+from llmbroker.tools.function import Effect
 
 MAX_PLUGIN = 30
 PLUGIN = RegexValidator(
@@ -18,6 +21,16 @@ ALL_TOOLS = "*"
 AUTH_HEADER = RegexValidator(
     r"\A(?:Authorization|X-[A-Za-z0-9-]{1,60})\Z", "The header is Authorization or begins with X-."
 )
+
+
+class Listed(TypedDict):
+    """A server's tool as it is kept; ``name`` is what models call it."""
+
+    name: str
+    remote: str
+    description: str
+    parameters: dict[str, Any]
+    effect: Effect
 
 
 class McpServer(SealedRow):

@@ -18,8 +18,7 @@ from agents.services.tool_names import claim_plugin
 from agents.tool_registry import ToolRegistry, installed_tools
 from agents.tool_sources.addresses import tool_url
 from agents.tool_sources.catalog import tools_of_run
-from agents.tool_sources.mcp_connection import McpUnavailableError
-from agents.tool_sources.mcp_tools import list_tools
+from agents.tool_sources.mcp_errors import McpUnavailableError
 from agents.tool_sources.prompts import split
 from llmbroker import Broker
 from tenants.encryption import Secret
@@ -65,6 +64,8 @@ def update_mcp_server(
 
 def refresh_tools(*, server: McpServer) -> McpServer:
     """Ask the server for its tools now. What it listed before stays if it does not answer."""
+    from agents.tool_sources.mcp_calls import list_tools  # noqa: PLC0415 - the SDK is dear to import
+
     release_connection()
     try:
         server.tools = list_tools(server)

@@ -19,6 +19,7 @@ from aiohttp.abc import AbstractResolver
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
+from agents.tool_sources.mcp_errors import McpUnavailableError
 from agents.tool_sources.mcp_transport import GuardedTransport
 from llmbroker.addresses import AddressPolicy
 from tenants.encryption import Secret
@@ -27,10 +28,6 @@ CONNECT_SECONDS = 10.0
 
 T = TypeVar("T")
 Use = Callable[[Client], Awaitable[T]]
-
-
-class McpUnavailableError(Exception):
-    """The server cannot be used now; the reason in words that hold nothing of the request."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from typing import TypeVar
 from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
 
-from agents.tool_sources.mcp_connection import Connection, McpUnavailableError, Target, Use
+from agents.tool_sources.mcp_connection import Connection, Target, Use
+from agents.tool_sources.mcp_errors import McpUnavailableError
 from llmbroker.loop_thread import LoopThread
 
 IDLE_SECONDS = 60.0

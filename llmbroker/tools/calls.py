@@ -36,7 +36,7 @@ class ToolReply(Protocol):
     def usage(self) -> Usage | None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ToolCall:
     """One call that the model asked for.
 

@@ -44,11 +44,12 @@ def fitted(value: Any, schema: Any, problems: list[ArgumentProblem], path: str =
     if not isinstance(schema, dict):
         return value
     types = _types(schema)
-    value = _converted(value, types)
     if types and not _is_one_of(value, types):
-        reason = f"should be of type {' or '.join(sorted(types))}, not {_shown(value)}"
-        problems.append(ArgumentProblem(path or "(all)", reason))
-        return value
+        value = _converted(value, types)
+        if not _is_one_of(value, types):
+            reason = f"should be of type {' or '.join(sorted(types))}, not {_shown(value)}"
+            problems.append(ArgumentProblem(path or "(all)", reason))
+            return value
     choices = schema.get("enum")
     if isinstance(choices, list) and value not in choices:
         reason = f"should be one of {', '.join(map(_shown, choices))}, not {_shown(value)}"
@@ -89,8 +90,7 @@ def _allows_null(schema: Any) -> bool:
 
 
 def _converted(value: Any, types: frozenset[str]) -> Any:
-    if not types or _is_one_of(value, types):
-        return value
+    """``value``, which is none of ``types``, as one of them where that is safe."""
     kind = json_type(value)
     if kind == "number" and "integer" in types and float(value).is_integer():
         return int(value)
@@ -104,7 +104,9 @@ def _read(text: str, types: frozenset[str]) -> Any:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
         return text
-    read = text if isinstance(value, str) else _converted(value, types)
+    if isinstance(value, str):
+        return text
+    read = value if _is_one_of(value, types) else _converted(value, types)
     return read if _is_one_of(read, types) else text
 
 

@@ -11,7 +11,7 @@ from llmbroker.tools.outcomes import ToolStatus
 from llmbroker.tools.repeats import WARN_AT, WARNING
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ToolResult:
     """What one call came to."""
 
@@ -25,7 +25,7 @@ class ToolResult:
         return {"role": "tool", "tool_call_id": self.call.id, "content": self.text + warning}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ToolStep:
     """One call of the model, and the results of the tools that it asked for."""
 

@@ -21,7 +21,7 @@ from llmbroker.tools.workers import run_coroutine
 MAX_TOOL_CONCURRENCY = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Runner:
     """How the tools of one loop are run; ``timeout`` is for tools that have none of their own."""
 

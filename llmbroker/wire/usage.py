@@ -12,11 +12,15 @@ _MAX_TOKENS = 2**31 - 1
 
 _PROMPT = ("prompt_tokens", "input_tokens")
 _COMPLETION = ("completion_tokens", "output_tokens")
+_TOTAL = ("total_tokens",)
 _CACHED = (
     "cached_tokens",  # OpenAI (in the details), Moonshot
     "prompt_cache_hit_tokens",  # DeepSeek
     "cache_read_input_tokens",  # Anthropic
 )
+_REASONING = ("reasoning_tokens",)
+_PROMPT_DETAILS = ("prompt_tokens_details", "input_tokens_details")
+_COMPLETION_DETAILS = ("completion_tokens_details", "output_tokens_details")
 
 
 def read_usage(raw: object) -> Usage | None:
@@ -27,34 +31,28 @@ def read_usage(raw: object) -> Usage | None:
     if not isinstance(raw, dict) or not raw:
         return None
     fields: Mapping[str, Any] = raw
-    prompt_details = _first_mapping(fields, "prompt_tokens_details", "input_tokens_details")
-    details = _first_mapping(fields, "completion_tokens_details", "output_tokens_details")
-    usage = Usage(
-        prompt_tokens=_count(fields, *_PROMPT),
-        completion_tokens=_count(fields, *_COMPLETION),
-        total_tokens=_count(fields, "total_tokens"),
-        cached_tokens=_count(_joined(fields, prompt_details), *_CACHED),
-        reasoning_tokens=_count(_joined(fields, details), "reasoning_tokens"),
+    counts = (
+        _count(fields, _PROMPT),
+        _count(fields, _COMPLETION),
+        _count(fields, _TOTAL),
+        _count(_with_details(fields, _PROMPT_DETAILS), _CACHED),
+        _count(_with_details(fields, _COMPLETION_DETAILS), _REASONING),
     )
-    return None if usage == _UNKNOWN else usage
+    return None if counts == _UNKNOWN else Usage(*counts)
 
 
-_UNKNOWN = Usage()
+_UNKNOWN = (None,) * 5
 
 
-def _first_mapping(fields: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+def _with_details(fields: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[str, Any]:
     for name in names:
-        value = fields.get(name)
-        if isinstance(value, dict):
-            return value
-    return {}
+        details = fields.get(name)
+        if isinstance(details, dict):
+            return {**fields, **details}
+    return fields
 
 
-def _joined(fields: Mapping[str, Any], details: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {**fields, **details} if details else fields
-
-
-def _count(fields: Mapping[str, Any], *names: str) -> int | None:
+def _count(fields: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
     for name in names:
         value = fields.get(name)
         if type(value) is int and 0 <= value <= _MAX_TOKENS:

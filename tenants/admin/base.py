@@ -3,9 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
+from tenants.admin.lists import LatePaginator, matching
 from tenants.errors import ApplicationError
 
 # The stubs' classes are generic and Django's are not; unfold has no stubs and the same methods.
@@ -28,6 +30,14 @@ class ServiceAdmin(ModelAdmin):
 
     show_full_result_count = False
     list_per_page = 50
+    paginator = LatePaginator
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Those of ``queryset`` that are searched for; never one of them twice."""
+        fields = self.get_search_fields(request)
+        return matching(search_term.split(), queryset, fields), False
 
     def changeform_view(
         self,

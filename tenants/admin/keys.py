@@ -79,7 +79,8 @@ class ProviderKeyAdmin(ServiceAdmin):
     list_display = ("ref", "ends_in", "tenant", "scope", "state", "priority", "last_used_at")
     list_filter = ("status",)
     list_select_related = ("tenant", "scope", "data_key")
-    search_fields = ("ref", "label", "tenant__slug", "scope__name")
+    search_fields = ("^ref", "^label", "^tenant__slug", "^scope__name")
+    search_help_text = "How a reference, a label, a tenant's slug or a scope's name begins."
     autocomplete_fields = ("scope",)
     actions = ("check_chosen", "disable_chosen", "enable_chosen")
     readonly_fields = ("ends_in", "state", "last_error", "last_used_at", "created_by", "created_at")

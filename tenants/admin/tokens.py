@@ -42,7 +42,8 @@ class AccessTokenAdmin(KeptAdmin):
         "name", "token_id", "tenant", "scope", "expires_at", "revoked_at", "last_used_at",
     )  # fmt: skip
     list_select_related = ("tenant", "scope")
-    search_fields = ("name", "token_id", "tenant__slug")
+    search_fields = ("^name", "^token_id", "^tenant__slug")
+    search_help_text = "How a token's name or id, or a tenant's slug, begins."
     autocomplete_fields = ("scope",)
     actions = ("revoke",)
 

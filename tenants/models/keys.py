@@ -8,6 +8,7 @@ from uuid_utils.compat import uuid7
 
 from tenants.managers import ScopedManager
 from tenants.models.encryption import DataKey
+from tenants.models.indexes import beginnings_of
 from tenants.models.people import Scope, Tenant
 from tenants.walls import SHARED_SCOPE, Wall
 
@@ -50,6 +51,7 @@ class ProviderKey(models.Model):
     objects = ScopedManager["ProviderKey"]()
 
     class Meta:
+        indexes = (beginnings_of("ref", "providerkey"), beginnings_of("label", "providerkey"))
         constraints = (
             # Also the index of every look-up by scope and reference.
             models.UniqueConstraint(

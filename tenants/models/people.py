@@ -9,6 +9,7 @@ from django.db.models import Q
 from uuid_utils.compat import uuid7
 
 from tenants.managers import ScopedManager
+from tenants.models.indexes import beginnings_of
 from tenants.walls import Wall
 
 SLUG = RegexValidator(
@@ -48,6 +49,7 @@ class Tenant(models.Model):
 
     class Meta:
         ordering = ("slug",)
+        indexes = (beginnings_of("slug", "tenant"), beginnings_of("name", "tenant"))
         constraints = (
             models.CheckConstraint(
                 condition=Q(slug__regex=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"), name="tenant_slug_form"
@@ -128,6 +130,7 @@ class Scope(models.Model):
     unscoped: ClassVar[models.Manager["Scope"]] = models.Manager()
 
     class Meta:
+        indexes = (beginnings_of("name", "scope"),)
         constraints = (
             # The target of every foreign key that names a scope together with its tenant.
             models.UniqueConstraint(fields=["id", "tenant"], name="scope_id_with_tenant"),

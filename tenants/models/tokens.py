@@ -11,6 +11,7 @@ from uuid_utils.compat import uuid7
 
 from tenants.managers import ScopedManager
 from tenants.models.encryption import DataKey
+from tenants.models.indexes import beginnings_of
 from tenants.models.people import Scope, Tenant
 from tenants.walls import Wall
 
@@ -44,6 +45,7 @@ class AccessToken(models.Model):
     unscoped: ClassVar[models.Manager["AccessToken"]] = models.Manager()
 
     class Meta:
+        indexes = (beginnings_of("name", "accesstoken"), beginnings_of("token_id", "accesstoken"))
         constraints = (
             models.CheckConstraint(
                 condition=Q(permissions__len__gt=0), name="accesstoken_has_permissions"

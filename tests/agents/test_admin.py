@@ -1,5 +1,7 @@
 """The admin's pages for agents and runs."""
 
+import re
+
 import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
@@ -69,6 +71,15 @@ def test_a_run_is_cancelled_from_its_page(admin, start):
     assert Run.objects.get(id=run.id).status == "cancelled"
 
 
+def test_a_run_that_is_over_has_no_button_to_cancel_it(admin, finished):
+    assert "Cancel this run" not in page(admin, finished)
+
+
+def test_a_runs_page_shows_every_letter_as_itself(admin, start):
+    question = "Agar 30 darajadan issiq bo‘lsa, hisobla 🌡"
+    assert question in page(admin, start(question))
+
+
 def test_looking_at_the_cancel_button_does_not_press_it(admin, start):
     run = start()
     admin.get(reverse("admin:agents_run_change", args=[run.id]) + "?agents_run_cancel=")
@@ -100,7 +111,7 @@ def test_a_runs_page_shows_what_its_calls_cost_and_who_paid(admin, finished):
         )
     html = page(admin, finished)
     assert "$0.001500, and 1 of unknown cost" in html
-    assert html.count("<td>shared</td>") == 2
+    assert len(re.findall(r">\s*shared\s*</td>", html)) == 2
 
 
 def test_a_run_goes_on_as_another_one_from_a_chosen_model_call(admin, finished, model, advance):

@@ -13,9 +13,11 @@ from agents.models import McpServer
 from agents.selectors import mcp_server_of
 from agents.services.mcp_servers import create_mcp_server, fresh_tools_of_run, refresh_tools
 from agents.tool_sources.catalog import tools_of
-from agents.tool_sources.mcp_connection import McpUnavailableError, Target
+from agents.tool_sources.mcp_calls import named
+from agents.tool_sources.mcp_connection import Target
 from agents.tool_sources.mcp_connections import McpConnections, connections
-from agents.tool_sources.mcp_tools import mcp_tools, named
+from agents.tool_sources.mcp_errors import McpUnavailableError
+from agents.tool_sources.mcp_tools import mcp_tools
 from llmbroker import ToolContext, ToolStatus
 from llmbroker.addresses import AddressPolicy
 from llmbroker.tools.calls import ToolCall

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -172,3 +174,17 @@ def test_there_are_no_cycles() -> None:
 
     for name in GRAPH:
         visit(name)
+
+
+def test_a_process_that_calls_no_mcp_server_does_not_load_the_sdk():
+    everything = (
+        "import django, sys; django.setup()\n"
+        "from broker_project.celery import app; app.loader.import_default_modules()\n"
+        "import agents.services.worker\n"
+        "import broker_project.urls\n"
+        "print('mcp' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", everything], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["False"], done.stderr

@@ -1,5 +1,6 @@
 """The journal's admin pages."""
 
+import json
 import re
 from datetime import timedelta
 
@@ -135,20 +136,34 @@ def test_people_without_the_permission_see_nothing(client, alice):
 class TestTheFigures:
     FIGURES = "/admin/journal/call/figures/"
 
-    def test_are_drawn_without_any_script(self, admin_client, alice, journaled):
-        journaled(alice, timezone.now(), status="error", error_class="<b>timeout", cost_micros=5)
-        text = admin_client.get(self.FIGURES).content.decode()
-        assert text.count('<svg viewBox="0 0 720') == 3
+    def charts(self, answer):
+        drawn = [json.loads(chart.data) for chart in answer.context["charts"]]
+        return [{each["label"]: each["data"] for each in one["datasets"]} for one in drawn]
+
+    def test_are_drawn_by_day_up_to_today(self, admin_client, alice, journaled):
+        now = timezone.now()
+        journaled(alice, now, cost_micros=2_500_000)
+        journaled(alice, now - timedelta(days=2), status="error", error_class="<b>timeout")
+        answer = admin_client.get(self.FIGURES, {"days": 7})
+        calls, cost, _ = self.charts(answer)
+        assert calls == {"answered": [0] * 7 + [1], "failed": [None] * 5 + [1, None, None]}
+        assert cost == {"cost, $": [0] * 7 + [2.5]}
+        text = answer.content.decode()
         assert "&lt;b&gt;timeout" in text
-        assert "1 calls, 1 failed." in text
+        assert "2 calls, 1 failed." in text
 
     def test_are_of_one_tenant_where_asked(self, admin_client, alice, charlie, journaled):
         journaled(alice, timezone.now())
-        text = admin_client.get(self.FIGURES, {"tenant": charlie.tenant.id, "days": 7})
+        text = admin_client.get(self.FIGURES, {"tenant": charlie.tenant.slug, "days": 7})
         assert "0 calls" in text.content.decode()
 
-    def test_survive_any_question(self, admin_client):
-        assert admin_client.get(self.FIGURES, {"days": "x", "tenant": "y"}).status_code == 200
+    def test_say_where_a_question_makes_no_sense(self, admin_client):
+        answer = admin_client.get(self.FIGURES, {"days": "x", "tenant": "nobodys"})
+        assert answer.status_code == 200
+        assert "No tenant has the slug nobodys." in answer.content.decode()
+
+    def test_list_no_tenants_of_which_there_may_be_very_many(self, admin_client, alice):
+        assert alice.tenant.slug not in admin_client.get(self.FIGURES).content.decode()
 
     def test_are_for_staff_only(self, client):
         assert client.get(self.FIGURES).status_code == 302
