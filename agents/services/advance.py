@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from enum import IntEnum
 from functools import partial
@@ -30,7 +30,7 @@ from agents.services.outcomes import CANCELLED, HANDED_OVER, PUT_BACK, Outcome
 from agents.services.recording import Record
 from agents.services.replay import Position, position_of
 from agents.services.tool_calls import run_tool
-from agents.streams.telling import Said, Telling
+from agents.streams.telling import Telling
 from agents.structured import MISFIT
 from agents.tool_registry import ToolRegistry, chosen_of_installed, installed_tools
 from llmbroker import ToolResult
@@ -185,32 +185,39 @@ class RunAtWork:
         run, loop = self.run, position.loop
         caller = self._broker.for_scope(str(run.scope_id))
         choice = loop.tool_choice
-        said = self._telling.of(run, step)
-        with attributed(run=str(run.id), step=step.number), self._voided(said):
-            reply: RoutedReply = await self._interruptibly(
-                caller.chat(
-                    list(loop.messages),
-                    tools=loop.tools,
-                    **asked_of_models(run),
-                    params=None if choice is None else {"tool_choice": choice},
-                    **({} if said is None else {"on_delta": said}),
-                ),
-                within=loop.seconds_left,
-            )
-        if said is not None:
-            await said.end()
+        with attributed(run=str(run.id), step=step.number):
+            async with self._listening(step) as listening:
+                reply: RoutedReply = await self._interruptibly(
+                    caller.chat(
+                        list(loop.messages),
+                        tools=loop.tools,
+                        **asked_of_models(run),
+                        params=None if choice is None else {"tool_choice": choice},
+                        **listening,
+                    ),
+                    within=loop.seconds_left,
+                )
         self._record.reply(step, reply, position)
 
-    @contextmanager
-    def _voided(self, said: Said | None) -> Iterator[None]:
-        """Where no reply comes of it nothing stands of what was said. Of a run that was lost
-        another worker tells."""
+    @asynccontextmanager
+    async def _listening(self, step: Step) -> AsyncIterator[dict[str, Any]]:
+        """``on_delta`` for a call, if somebody listens; all is told before what comes next.
+
+        Where no reply comes of the call, nothing of what was said stands. Of a run that was lost
+        another worker tells.
+        """
+        said = self._telling.of(self.run, step)
+        if said is None:
+            yield {}
+            return
         try:
-            yield
+            yield {"on_delta": said}
         except BaseException:
-            if said is not None and self.wish < Wish.LOST:
+            if self.wish < Wish.LOST:
                 said.void()
+                await said.end()
             raise
+        await said.end()
 
     async def _call_tools(
         self, steps: Sequence[Step], position: Position, tools: ToolRegistry
