@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Case, IntegerField, OuterRef, QuerySet, Subquery, When
 from django.db.models.fields.json import KT, KeyTextTransform
 from django.db.models.functions import Cast
@@ -18,6 +19,7 @@ from agents.models import (
     PromptFunction,
     PromptVersion,
     Run,
+    RunRetention,
     Schedule,
     Step,
     Thread,
@@ -99,6 +101,12 @@ def run_of(caller: Caller, run_id: UUID) -> Run:
     if run is None:
         raise NotFound("No such run.")
     return run
+
+
+def run_retention_of(tenant: Tenant) -> RunRetention:
+    """How long the tenant keeps its runs: its own rule, else the installation's."""
+    own = RunRetention.objects.filter(tenant=tenant).first()
+    return own or RunRetention(tenant=tenant, days=settings.RUN_DAYS)
 
 
 def events_of(run_id: UUID) -> QuerySet[Event]:

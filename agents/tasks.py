@@ -18,6 +18,7 @@ from agents.services.mcp_servers import fresh_tools_of_run
 from agents.services.reaping import reap_runs
 from agents.services.retention import delete_old_runs
 from agents.services.schedules import fire_due
+from agents.services.threads import start_held
 from agents.services.webhook_outbox import DELIVER
 from agents.services.worker import Pace, RunWorker
 from agents.tool_sources.catalog import TenantTools
@@ -47,10 +48,11 @@ def advance_runs() -> None:
 
 @shared_task(name="agents.reap_runs", ignore_result=True)
 def reap() -> None:
-    """Ring for runs that nobody works on, and end those that have waited too long; the beat
-    schedule calls this every few seconds."""
+    """Ring for runs that nobody works on, start those that threads have left behind, and end
+    those that have waited too long; the beat schedule calls this every few seconds."""
     with all_tenants("runs without a worker", routine=True):
         expire_runs()
+        start_held()
         reap_runs()
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from agents.models import Event, Run, Step
+from agents.streams.frames import DELTA, RESET
 
 LONGEST = 300
 
@@ -25,6 +29,32 @@ def summary_of(run: Run) -> str:
     tokens = (run.usage or {}).get("total_tokens")
     said = [f"run {run.id} {run.status}", reason, tokens and f"{tokens} tokens"]
     return ", ".join(str(part) for part in said if part)
+
+
+class Speech:
+    """What a model says, shown while it says it."""
+
+    def __init__(self, show: Callable[[str], object]) -> None:
+        """``show`` writes text as it is, at once."""
+        self._show = show
+        self._text = ""
+        self.last = ""
+        """What was said before the line was closed."""
+
+    def hear(self, event: Mapping[str, Any]) -> None:
+        """Show what an event tells live; others are for the log to tell."""
+        if event["type"] == DELTA:
+            self._text += event["data"]["delta"]
+            self._show(event["data"]["delta"])
+        elif event["type"] == RESET:
+            self.close()
+            self._show("  ! broke off, and begins anew\n")
+
+    def close(self) -> None:
+        """End the line, so that another can be written."""
+        if self._text:
+            self._show("\n")
+            self.last, self._text = self._text, ""
 
 
 def _step(event: Event) -> str | None:

@@ -18,6 +18,7 @@ from agents.views.runs import (
     RunCancel,
     RunDetail,
     RunList,
+    RunRetry,
     RunsCancel,
     RunSteps,
     RunToolOutputs,
@@ -71,6 +72,7 @@ urlpatterns = [
     path(
         "runs/<uuid:run_id>/submit_tool_outputs", RunToolOutputs.as_view(), name="run-tool-outputs"
     ),
+    path("runs/<uuid:run_id>/retry", RunRetry.as_view(), name="run-retry"),
     path("runs/<uuid:run_id>/cancel", RunCancel.as_view(), name="run-cancel"),
     path("schedules", ScheduleList.as_view(), name="schedules"),
     path("schedules/<uuid:schedule_id>", ScheduleDetail.as_view(), name="schedule"),

@@ -1,7 +1,8 @@
 """A model server on loopback that costs as little as possible: raw asyncio on uvloop.
 
 It reads just enough HTTP to keep connections alive, and answers by the number of tool results
-in the request. Prints its port, and ends when its standard input does.
+in the request; where a stream is asked for, word by word over the latency. Prints its port, and
+ends when its standard input does.
 """
 
 from __future__ import annotations
@@ -45,6 +46,41 @@ ANSWERS = [
 ]
 
 
+STREAM_HEAD = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked" + HEAD_END
+)
+
+
+def _chunk(delta: dict, finish_reason: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+    event = (
+        b"data: %b\n\n" % json.dumps({"model": conversation.MODEL, "choices": [choice]}).encode()
+    )
+    return b"%x\r\n%b\r\n" % (len(event), event)
+
+
+def _streamed(answer: bytes) -> list[bytes]:
+    """The pieces of an answer as it is streamed: a tool call in one, words one by one."""
+    body = json.loads(answer.partition(HEAD_END)[2])
+    message, reason = body["choices"][0]["message"], body["choices"][0]["finish_reason"]
+    calls = message.get("tool_calls")
+    words = [f"{word} " for word in (message["content"] or "").split()]
+    if words:
+        words[-1] = words[-1][:-1]
+    pieces = [_chunk({"content": word}) for word in words]
+    if calls:
+        pieces = [_chunk({"tool_calls": [{**call, "index": 0} for call in calls]})]
+    usage = (
+        b"data: %b\n\ndata: [DONE]\n\n"
+        % json.dumps({"choices": [], "usage": body["usage"]}).encode()
+    )
+    end = _chunk({}, reason) + b"%x\r\n%b\r\n0\r\n\r\n" % (len(usage), usage)
+    return [*pieces, end]
+
+
+STREAMED = [_streamed(answer) for answer in ANSWERS]
+
+
 class Connection(asyncio.Protocol):
     """One keep-alive connection; its client sends the next request after the answer."""
 
@@ -64,11 +100,20 @@ class Connection(asyncio.Protocol):
         if not end or len(body) < _length(head):
             return
         self._received = b""
-        answer = ANSWERS[min(body.count(b'"tool_call_id"'), len(ANSWERS) - 1)]
-        if self._latency:
+        turn = min(body.count(b'"tool_call_id"'), len(ANSWERS) - 1)
+        answer = ANSWERS[turn]
+        if b'"stream":true' in body:
+            self._stream(STREAMED[turn])
+        elif self._latency:
             asyncio.get_running_loop().call_later(self._latency, self._send, answer)
         else:
             self._send(answer)
+
+    def _stream(self, pieces: list[bytes]) -> None:
+        self._send(STREAM_HEAD)
+        loop = asyncio.get_running_loop()
+        for number, piece in enumerate(pieces, start=1):
+            loop.call_later(self._latency * number / len(pieces), self._send, piece)
 
     def _send(self, answer: bytes) -> None:
         if not self._transport.is_closing():

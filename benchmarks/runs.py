@@ -166,7 +166,7 @@ def remove(slug: str) -> None:
     User.objects.filter(username=slug).delete()
 
 
-def queue_runs(new: NewTenant, count: int) -> None:
+def queue_runs(new: NewTenant, count: int, *, deltas: bool = False) -> None:
     """So many runs, due all at once when this has written them."""
     later = datetime.now(UTC) + timedelta(days=1)
     runs = [
@@ -176,6 +176,7 @@ def queue_runs(new: NewTenant, count: int) -> None:
             messages=conversation.MESSAGES,
             tools=["today", "weather"],
             trace_id=f"bench-{number}",
+            deltas=deltas,
             due_at=later,
         )
         for number in range(count)
@@ -204,10 +205,12 @@ def worker(
         process.end()
 
 
-def measured(new: NewTenant, *, runs: int, latency: float, slots: int) -> Figures:
+def measured(
+    new: NewTenant, *, runs: int, latency: float, slots: int, deltas: bool = False
+) -> Figures:
     """The figures of one worker, from the first run that is due until the last has ended."""
     with worker(slots) as process:
-        queue_runs(new, runs)
+        queue_runs(new, runs, deltas=deltas)
         began, cpu, connections = time.monotonic(), process.cpu, 0
         while Run.objects.filter(tenant=new.tenant, ended_at=None).exists():
             connections = max(connections, _connections())
@@ -297,6 +300,7 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=1000)
     parser.add_argument("--plain", action="store_true", help="plain Celery tasks beside it")
     parser.add_argument("--langgraph", action="store_true", help="LangGraph's agent beside it")
+    parser.add_argument("--deltas", action="store_true", help="tell each run's words live")
     parser.add_argument("--backlog", type=int, help="only: one run behind so many of another's")
     asked = parser.parse_args()
     with (
@@ -310,7 +314,7 @@ def main() -> None:
             print(f"alone {alone:.2f} s, behind {asked.backlog} runs {behind:.2f} s")
             return
         sizes = {"runs": asked.runs, "latency": asked.latency, "slots": asked.slots}
-        durable = measured(new, **sizes)
+        durable = measured(new, **sizes, deltas=asked.deltas)
         print("durable runs:", durable)
         for wanted, name, measure in (
             (asked.plain, "plain tasks: ", measured_plain),

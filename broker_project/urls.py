@@ -6,6 +6,7 @@ from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from broker_project import probes
+from broker_project.retention import RetentionView
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="api-docs")),
@@ -13,6 +14,7 @@ urlpatterns = [
     path("readyz", probes.readyz),
     path("metrics", probes.metrics),
     path("admin/", admin.site.urls),
+    path("api/v1/retention", RetentionView.as_view(), name="retention"),
     path("api/v1/", include("tenants.urls")),
     path("api/v1/", include("journal.urls")),
     path("api/v1/", include("agents.urls")),

@@ -1,13 +1,18 @@
-"""Ratings. Calls are written by the process's writer (writer.py)."""
+"""Ratings and retention policies. Calls are written by the process's writer (writer.py)."""
 
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
+from django.db import transaction
 
 from journal import selectors
-from journal.models import Rating
+from journal.models import Rating, RetentionPolicy
 from llmbroker.models import check_score
 from tenants.errors import NotFound
+from tenants.models import Tenant
+from tenants.services.audit import difference, note, values_of
 
 
 def rate(
@@ -38,3 +43,18 @@ def rate(
         score=score,
         created_by=created_by,
     )
+
+
+@transaction.atomic
+def keep_calls(*, tenant: Tenant, values: Mapping[str, Any] | None) -> None:
+    """Change the given fields of a tenant's retention policy; None is the settings' again."""
+    policy = selectors.policy_of(tenant.pk)
+    before = values_of(policy, ("metadata_days", "payload_days", "keep_payloads"))
+    if values is None:
+        RetentionPolicy.objects.filter(tenant_id=tenant.pk).delete()
+    else:
+        policy, _ = RetentionPolicy.objects.update_or_create(
+            tenant_id=tenant.pk, defaults={**before, **values}
+        )
+    changes = {"policy": None} if values is None else difference(before, policy)
+    note("retention.calls", policy, tenant_id=tenant.pk, changes=changes)

@@ -69,6 +69,7 @@ from llmbroker.tools.outcomes import (
 from llmbroker.tools.run import arun_tool_loop, run_tool_loop
 from llmbroker.tools.steps import ToolResult, ToolStep
 from llmbroker.transport import Timeouts
+from llmbroker.wire.deltas import Delta
 
 __all__ = [
     "ApiKey",
@@ -87,6 +88,7 @@ __all__ = [
     "ConnectionFailedError",
     "ContentPolicyError",
     "ContextLengthError",
+    "Delta",
     "DictSecrets",
     "DirectClient",
     "DirectResult",

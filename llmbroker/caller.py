@@ -31,6 +31,7 @@ from llmbroker.routing.router import Router
 from llmbroker.routing.streaming import LiveStream
 from llmbroker.snapshot import ModelStats, Snapshot, snapshot_of, stats_of
 from llmbroker.stream import AsyncStream
+from llmbroker.wire.deltas import OnDelta
 from llmbroker.wire.request import check_messages, check_tool_choice
 
 STATS_LIMIT = 10_000
@@ -76,6 +77,7 @@ class AsyncCaller:
         response_format: Mapping[str, Any] | None = None,
         params: Mapping[str, object] | None = None,
         prefer: Prefer = "quality",
+        on_delta: OnDelta | None = None,
     ) -> AsyncReply:
         """One whole reply by the best model that can give it now.
 
@@ -84,6 +86,11 @@ class AsyncCaller:
         ``operation`` names the task, so that ratings of it teach the order for it; one
         ``trace_id`` ties calls together in the journal. ``params`` go into the request.
         ``prefer`` is what decides the order: expected quality, latency, or cost.
+
+        ``on_delta`` is told each Delta of the reply as it arrives, on the event loop's thread.
+        Unlike ``stream``, an answer that then breaks off is asked for again, of any model:
+        ``on_delta(None)`` says that what was told so far is void. What it raises ends the call.
+
         Raises LLMRequestError; ValueError for arguments that make no sense.
         """
         ask = self._ask(
@@ -95,9 +102,12 @@ class AsyncCaller:
             fastest_of=fastest_of,
             params=_with_format(params, response_format),
             prefer=prefer,
+            stream=on_delta is not None,
         )
         self._parts.learner.look(self._scope)
-        attempt, completion = await self._parts.router.answer(ask)
+        router = self._parts.router
+        work = router.answer(ask) if on_delta is None else router.told(ask, on_delta)
+        attempt, completion = await work
         return AsyncReply(
             text=completion.text,
             tool_calls=completion.tool_calls,

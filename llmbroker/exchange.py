@@ -52,18 +52,24 @@ class Exchange:
         *,
         timeout: float | None,
         max_tokens: int | None = None,
+        patient: bool = False,
     ) -> Source:
         """The answer as it arrives, once its first content is there, within ``timeout`` seconds.
 
-        It is read as long as ``connection`` is open; closing that cancels upstream.
+        It is read as long as ``connection`` is open; closing that cancels upstream. ``patient``
+        is for an answer that is wanted whole: silence then has no limit but the answer's own.
         """
-        limit = self.timeouts.first_token
-        limit = limit if timeout is None else min(timeout, limit)
-        opening = self._first_content(request, connection, max_tokens)
+        limits = self.timeouts.patient() if patient else self.timeouts
+        limit = limits.first_token if timeout is None else min(timeout, limits.first_token)
+        opening = self._first_content(request, connection, max_tokens, limits)
         return await within(limit, opening, FailureKind.TIMEOUT)
 
     async def _first_content(
-        self, request: Request, connection: AsyncExitStack, max_tokens: int | None
+        self,
+        request: Request,
+        connection: AsyncExitStack,
+        max_tokens: int | None,
+        limits: Timeouts,
     ) -> Source:
         answer = await connection.enter_async_context(
             self._transport.open(request, guarded=self._guarded)
@@ -73,7 +79,7 @@ class Exchange:
         if answer.headers.get("content-type", "").startswith("application/json"):
             return Whole(self._parse(await answer.body(), max_tokens))
         assembler = StreamAssembler(self._origin, max_tokens=max_tokens, secrets=self._secrets)
-        source = Source(answer, assembler, self.timeouts)
+        source = Source(answer, assembler, limits)
         await source.wait_for_content()
         return source
 

@@ -16,7 +16,7 @@ from llmbroker.reply import AsyncReply, DirectResult, Reply
 from llmbroker.routing.call import Prefer
 from llmbroker.snapshot import ModelStats, Snapshot
 from llmbroker.stream import AsyncStream
-from llmbroker.wire.deltas import Delta
+from llmbroker.wire.deltas import Delta, OnDelta
 
 Result = TypeVar("Result")
 
@@ -49,8 +49,9 @@ class Caller:
         response_format: Mapping[str, Any] | None = None,
         params: Mapping[str, object] | None = None,
         prefer: Prefer = "quality",
+        on_delta: OnDelta | None = None,
     ) -> Reply:
-        """See AsyncCaller.chat."""
+        """See AsyncCaller.chat. ``on_delta`` is called in the broker's own thread."""
         work = self._caller.chat(
             messages,
             tools=tools,
@@ -61,6 +62,7 @@ class Caller:
             response_format=response_format,
             params=params,
             prefer=prefer,
+            on_delta=on_delta,
         )
         return self._reply(self._loop.run(work))
 

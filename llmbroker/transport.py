@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aiohttp import ThreadedResolver
 from aiohttp.abc import AbstractResolver
@@ -28,6 +28,10 @@ class Timeouts:
     first_token: float = 120.0
     stall: float = 60.0
     answer: float = 600.0
+
+    def patient(self) -> Timeouts:
+        """The same for an answer that is wanted whole: its silences end with its own time."""
+        return replace(self, first_token=self.answer, stall=self.answer)
 
 
 @dataclass(slots=True)

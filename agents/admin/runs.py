@@ -16,6 +16,7 @@ from agents.models import Run
 from agents.services.cancelling import cancel_run
 from agents.services.retrying import retry_run
 from tenants.admin.base import KeptAdmin
+from tenants.caller import Caller
 
 _CANCEL_BUTTON = "agents_run_cancel"
 
@@ -44,7 +45,7 @@ class RunAdmin(KeptAdmin):
             {
                 "fields": (
                     *("conversation", "agent", "agent_version", "thread", "schedule", "tools"),
-                    *("max_steps", "prefer", "output_schema", "metadata"),
+                    *("max_steps", "prefer", "output_schema", "deltas", "metadata"),
                 )
             },
         ),
@@ -120,7 +121,8 @@ class RunAdmin(KeptAdmin):
         if not step.isdecimal():
             return
         by = request.user if isinstance(request.user, User) else None
-        new = retry_run(run=run, from_step=int(step[:9]), by=by)
+        caller = Caller(run.tenant, run.scope, by, None, frozenset())
+        new = retry_run(run=run, caller=caller, from_step=int(step[:9]))
         url = reverse("admin:agents_run_change", args=[new.pk])
         self.message_user(request, format_html('Goes on as <a href="{}">{}</a>.', url, new))
 

@@ -91,7 +91,8 @@ class McpServerForm(ModelForm):
     class Meta:
         model = McpServer
         fields = (
-            "tenant", "plugin", "url", "auth_header", "allowed_tools", "timeout", "enabled",
+            "tenant", "plugin", "url", "auth_header", "allowed_tools", "requires_approval",
+            "timeout", "enabled",
         )  # fmt: skip
 
     def clean_auth_token(self) -> Secret[str] | None:

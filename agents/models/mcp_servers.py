@@ -17,6 +17,7 @@ PLUGIN = RegexValidator(
     rf"\A[0-9A-Za-z_]{{1,{MAX_PLUGIN}}}\Z",
     f"A plugin's name is 1–{MAX_PLUGIN} letters A-Z, digits and _.",
 )
+ALL_TOOLS = "*"
 AUTH_HEADER = RegexValidator(
     r"\A(?:Authorization|X-[A-Za-z0-9-]{1,60})\Z", "The header is Authorization or begins with X-."
 )
@@ -54,6 +55,14 @@ class McpServer(SealedRow):
         null=True,
         blank=True,
         help_text="The server's tools that runs may use, by the server's names; all if left out.",
+    )
+    requires_approval = ArrayField(
+        models.CharField(max_length=200),
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="The tools whose calls wait for somebody's word, by the server's names or by"
+        f" those that models see; {ALL_TOOLS} is all.",
     )
     timeout = models.FloatField(default=30.0, validators=TIMEOUT_LIMITS, help_text="Seconds.")
     enabled = models.BooleanField(default=True)

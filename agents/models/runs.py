@@ -98,6 +98,11 @@ class Run(models.Model):
     trace_id = models.CharField("trace", max_length=200)
     prefer = models.CharField(max_length=7, choices=PREFERENCES, default="quality")
     output_schema = models.JSONField(null=True, blank=True)
+    deltas = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Tell what models say while they say it, whoever listens.",
+    )
     metadata = models.JSONField(default=dict, blank=True)
     history_index = models.PositiveSmallIntegerField(
         null=True,
@@ -145,6 +150,11 @@ class Run(models.Model):
             # heartbeat changes no column of either.
             models.Index(
                 fields=["tenant", "due_at"], condition=Q(status="queued"), name="run_queue"
+            ),
+            models.Index(
+                fields=["thread"],
+                condition=Q(status="queued", history_index__isnull=False),
+                name="run_held",
             ),
             models.Index(
                 fields=["tenant", "scope"],

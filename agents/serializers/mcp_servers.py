@@ -25,6 +25,12 @@ class McpServerChange(StrictSerializer):
         required=False,
         allow_null=True,
     )
+    requires_approval = serializers.ListField(
+        child=serializers.CharField(max_length=200),
+        max_length=MAX_ALLOWED,
+        required=False,
+        help_text='The tools whose calls wait for somebody\'s word; ["*"] is all.',
+    )
     timeout = serializers.FloatField(min_value=0.1, max_value=MAX_TIMEOUT, required=False)
     enabled = serializers.BooleanField(required=False)
 
@@ -46,7 +52,8 @@ class McpServerOutput(serializers.ModelSerializer[McpServer]):
         model = McpServer
         fields = (
             "id", "object", "plugin", "url", "auth_header", "has_token", "allowed_tools",
-            "timeout", "enabled", "tools", "listed_at", "last_error", "created_at", "updated_at",
+            "requires_approval", "timeout", "enabled", "tools", "listed_at", "last_error",
+            "created_at", "updated_at",
         )  # fmt: skip
         read_only_fields = fields
 

@@ -101,6 +101,11 @@ class RunInput(StrictSerializer):
         allow_null=True,
         help_text="What the final answer must fit; a misfit is mended once, or fails the run.",
     )
+    deltas = serializers.BooleanField(
+        required=False,
+        help_text="Tell streams what models say from the first word on. Otherwise calls that"
+        " begin within half a second of the stream are told whole.",
+    )
     metadata = Metadata(required=False, allow_null=True)
 
 
@@ -114,6 +119,17 @@ class ThreadRunInput(RunInput):
         STRATEGIES,
         required=False,
         help_text="When a run of the thread is going: refuse (409), wait for it, or cancel it.",
+    )
+
+
+class RetryInput(StrictSerializer):
+    """Where a new run goes on."""
+
+    step = serializers.IntegerField(
+        min_value=1,
+        required=False,
+        allow_null=True,
+        help_text="The number of a model call, which is made again; the last one if left out.",
     )
 
 
@@ -172,8 +188,9 @@ class RunSummary(serializers.ModelSerializer[Run]):
         fields: tuple[str, ...] = (
             "id", "object", "status", "agent", "agent_version", "thread_id", "schedule_id",
             "scheduled_for", "tools", "max_steps", "max_tool_calls", "max_tokens", "max_cost",
-            "max_seconds", "operation", "trace_id", "prefer", "metadata", "output_text", "usage",
-            "incomplete_details", "required_action", "effects", "last_error",
+            "max_seconds", "operation", "trace_id", "prefer", "deltas", "metadata",
+            "output_text", "usage", "incomplete_details", "required_action", "effects",
+            "last_error",
             "cancel_requested_at", "created_at", "due_at", "expires_at", "started_at", "ended_at",
         )  # fmt: skip
         read_only_fields = fields

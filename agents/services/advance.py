@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from enum import IntEnum
 from functools import partial
@@ -30,6 +30,7 @@ from agents.services.outcomes import CANCELLED, HANDED_OVER, PUT_BACK, Outcome
 from agents.services.recording import Record
 from agents.services.replay import Position, position_of
 from agents.services.tool_calls import run_tool
+from agents.streams.telling import Telling
 from agents.structured import MISFIT
 from agents.tool_registry import ToolRegistry, chosen_of_installed, installed_tools
 from llmbroker import ToolResult
@@ -87,13 +88,16 @@ class _InterruptedError(Exception):
 class RunAtWork:
     """One run of this process."""
 
-    def __init__(self, claimed: Claimed, *, broker: Models, tools: Tools, ledger: Ledger) -> None:
+    def __init__(
+        self, claimed: Claimed, *, broker: Models, tools: Tools, ledger: Ledger, telling: Telling
+    ) -> None:
         self.run, self.lease = claimed.run, claimed.lease
         self.cancellation = Event()
         self._steps = claimed.steps
         self._broker = broker
         self._tools = tools
         self._ledger = ledger
+        self._telling = telling
         self._record = Record(claimed.lease, ledger)
         self.wish = Wish.GO_ON
         self._last_answer: Stop | None = None
@@ -183,16 +187,38 @@ class RunAtWork:
         choice = loop.tool_choice
         await self._confirm()
         with attributed(run=str(run.id), step=step.number):
-            reply: RoutedReply = await self._interruptibly(
-                caller.chat(
-                    list(loop.messages),
-                    tools=loop.tools,
-                    **asked_of_models(run),
-                    params=None if choice is None else {"tool_choice": choice},
-                ),
-                within=loop.seconds_left,
-            )
+            async with self._listening(step) as listening:
+                reply: RoutedReply = await self._interruptibly(
+                    caller.chat(
+                        list(loop.messages),
+                        tools=loop.tools,
+                        **asked_of_models(run),
+                        params=None if choice is None else {"tool_choice": choice},
+                        **listening,
+                    ),
+                    within=loop.seconds_left,
+                )
         self._record.reply(step, reply, position)
+
+    @asynccontextmanager
+    async def _listening(self, step: Step) -> AsyncIterator[dict[str, Any]]:
+        """``on_delta`` for a call, if somebody listens; all is told before what comes next.
+
+        Where no reply comes of the call, nothing of what was said stands. Of a run that was lost
+        another worker tells.
+        """
+        said = self._telling.of(self.run, step)
+        if said is None:
+            yield {}
+            return
+        try:
+            yield {"on_delta": said}
+        except BaseException:
+            if self.wish < Wish.LOST:
+                said.void()
+                await said.end()
+            raise
+        await said.end()
 
     async def _call_tools(
         self, steps: Sequence[Step], position: Position, tools: ToolRegistry

@@ -60,6 +60,7 @@ class RunRequest:
     metadata: Mapping[str, str] | None = None
     prefer: str | None = None
     output_schema: Mapping[str, Any] | None = None
+    deltas: bool = False
     schedule: UUID | None = None
     scheduled_for: datetime | None = None
     thread: UUID | None = None
@@ -129,6 +130,7 @@ def _new_run(caller: Caller, request: RunRequest, available: ToolRegistry) -> Ru
         trace_id=request.trace_id or str(run_id),
         prefer=request.prefer or template.prefer,
         output_schema=request.output_schema or template.output_schema,
+        deltas=request.deltas,
         metadata=request.metadata or {},
         created_by=caller.user,
         **_times(request),

@@ -4,6 +4,7 @@ run.<state>        {} or {reason}
 step.started       {step, kind}
 step.completed     {step, kind}
 message.completed  {step}                           the final answer; read with its text
+message.rejected   {step}                           an answer that the model is to mend
 tool_call.created  {step, tool_call_id, name}
 tool_call.output   {step, tool_call_id, name, outcome}
 usage.updated      {usage}                          of the whole run so far
@@ -87,13 +88,17 @@ def ended(step: Step) -> Happening:
     return "step.completed", {"step": step.number, "kind": step.kind}
 
 
-def replied(step: Step, asked: list[Step], usage: dict[str, int | None] | None) -> list[Happening]:
-    """A model asked for tools, or gave its final answer."""
+def replied(
+    step: Step, asked: list[Step], usage: dict[str, int | None] | None, *, stands: bool
+) -> list[Happening]:
+    """A model asked for tools, or gave an answer: the final one, if it ``stands``."""
     news = [ended(step)]
     if usage is not None:
         news.append(("usage.updated", {"usage": usage}))
-    if not asked:
+    if stands:
         news.append(("message.completed", {"step": step.number}))
+    elif not asked and (step.message or {}).get("content"):
+        news.append(("message.rejected", {"step": step.number}))
     return news + [("tool_call.created", _tool_call(each)) for each in asked]
 
 

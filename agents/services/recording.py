@@ -57,7 +57,7 @@ class Record:
         position.next_number += len(asked)
         position.open.extend(asked)
         self._usage = _figures(position.loop.run_usage)
-        self._note([step, *asked], replied(step, asked, self._usage))
+        self._note([step, *asked], replied(step, asked, self._usage, stands=position.loop.done))
 
     def result(self, step: Step, result: ToolResult, position: Position) -> None:
         """What the model is told of its tool call, and how that ended."""

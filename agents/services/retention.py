@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -10,9 +12,26 @@ from django.db import transaction
 from django.db.models import Max
 
 from agents.models import Event, Run, RunRetention, Step, Thread, WebhookDelivery
+from agents.selectors import run_retention_of
 from tenants.models import Tenant
+from tenants.services.audit import difference, note, values_of
 
 BATCH = 500
+
+
+@transaction.atomic
+def keep_runs(*, tenant: Tenant, values: Mapping[str, Any] | None) -> None:
+    """Change the given fields of how long a tenant keeps its runs; None is the settings' again."""
+    kept = run_retention_of(tenant)
+    before = values_of(kept, ("days",))
+    if values is None:
+        RunRetention.objects.filter(tenant=tenant).delete()
+    else:
+        kept, _ = RunRetention.objects.update_or_create(
+            tenant=tenant, defaults={**before, **values}
+        )
+    changes = {"policy": None} if values is None else difference(before, kept)
+    note("retention.runs", kept, tenant_id=tenant.pk, changes=changes)
 
 
 def delete_old_runs(*, now: datetime, batch: int = BATCH) -> int:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Exists, Max, OuterRef
 
 from agents.messages import MAX_MESSAGES
 from agents.models import Event, Run, Thread, ThreadMessage
@@ -24,6 +24,8 @@ from tenants.errors import Conflict, NotFound
 
 Strategy = Literal["reject", "enqueue", "interrupt"]
 STRATEGIES: tuple[Strategy, ...] = ("reject", "enqueue", "interrupt")
+
+BATCH = 100
 
 
 @transaction.atomic
@@ -129,6 +131,25 @@ def start_next(thread: Thread) -> None:
         _take_turn(run, thread)
         run.save(update_fields=["messages", "history_index"])
         transaction.on_commit(ring)
+
+
+def start_held() -> int:
+    """Start the runs that wait for their turn in a thread where nothing goes on: whoever was to
+    start one has passed it over or was rolled back. Returns how many threads were looked at."""
+    going = Run.objects.filter(thread=OuterRef("thread"), history_index=None)
+    held = Run.objects.filter(
+        ~Exists(going.exclude(status__in=Run.TERMINAL)),
+        thread__isnull=False,
+        history_index__isnull=False,
+        status=Run.Status.QUEUED,
+    )
+    threads = list(held.order_by().values_list("thread", flat=True).distinct()[:BATCH])
+    for thread_id in threads:
+        with transaction.atomic():
+            free = Thread.objects.select_for_update(skip_locked=True).filter(pk=thread_id).first()
+            if free is not None:
+                start_next(free)
+    return len(threads)
 
 
 def _require_room(thread: Thread, more: int) -> None:

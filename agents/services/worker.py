@@ -22,6 +22,7 @@ from agents.services.doorbell import ring
 from agents.services.heartbeat import Heartbeat
 from agents.services.leases import Lease
 from agents.services.ledger import Ledger
+from agents.streams.telling import Telling
 from llmbroker import Broker
 
 log = logging.getLogger(__name__)
@@ -61,6 +62,7 @@ class RunWorker:
         self._at_work: dict[Lease, tuple[RunAtWork, float]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._telling = Telling()
         self._bell = asyncio.Event()
         self._freed = asyncio.Event()
         self._stopping = False
@@ -97,13 +99,14 @@ class RunWorker:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        while not self._stopping:
-            try:
-                await self._take_turn()
-            except Exception:
-                log.exception("runs cannot be taken")
-                await _set_within(self._bell, self._pace.look)
-        await self._hand_over()
+        async with self._telling.looking():
+            while not self._stopping:
+                try:
+                    await self._take_turn()
+                except Exception:
+                    log.exception("runs cannot be taken")
+                    await _set_within(self._bell, self._pace.look)
+            await self._hand_over()
 
     async def _take_turn(self) -> None:
         """Fill the free slots, and wait until there may be something to do."""
@@ -130,7 +133,11 @@ class RunWorker:
 
     def _begin(self, claimed: Claimed) -> None:
         work = RunAtWork(
-            claimed, broker=self._broker.asynchronous, tools=self._tools, ledger=self._ledger
+            claimed,
+            broker=self._broker.asynchronous,
+            tools=self._tools,
+            ledger=self._ledger,
+            telling=self._telling,
         )
         self._at_work[claimed.lease] = work, time.monotonic()
         task = asyncio.ensure_future(self._advance(work))
@@ -241,7 +248,10 @@ def advance_run(
 
 
 async def _work_on(claimed: Claimed, broker: Broker, tools: Tools, ledger: Ledger) -> None:
-    work = RunAtWork(claimed, broker=broker.asynchronous, tools=tools, ledger=ledger)
+    telling = Telling()
+    work = RunAtWork(
+        claimed, broker=broker.asynchronous, tools=tools, ledger=ledger, telling=telling
+    )
     loop = asyncio.get_running_loop()
 
     def want(wish: Wish, _: Lease) -> None:
@@ -249,7 +259,8 @@ async def _work_on(claimed: Claimed, broker: Broker, tools: Tools, ledger: Ledge
 
     heart = Heartbeat(ledger, cancelled=partial(want, Wish.CANCEL), lost=partial(want, Wish.LOST))
     try:
-        with heart.keeping(work.lease):
-            await work.advance()
+        async with telling.looking():
+            with heart.keeping(work.lease):
+                await work.advance()
     finally:
         await asyncio.to_thread(heart.close)

@@ -11,8 +11,9 @@ import orjson
 
 from agents.models import Event, Run
 
-DELTA = "message.delta"
-"""What a model says while it says it. It is not kept: `message.completed` is."""
+DELTA, REASONING, RESET = "message.delta", "reasoning.delta", "message.reset"
+"""What a model says while it says it, and that this is void. It is not kept: `message.completed`
+is."""
 
 HELLO = b"retry: 1000\n\n"
 KEEP_ALIVE = b": keep-alive\n\n"
@@ -24,8 +25,8 @@ ENDS = frozenset(f"run.{status.value}" for status in Run.TERMINAL)
 _READ_WHOLE = frozenset({"message.completed"})
 
 
-def channel_of(run_id: UUID) -> str:
-    """Where Redis carries the events of a run."""
+def channel_of(run_id: UUID | str) -> str:
+    """Where Redis carries the events of a run; of all, as a pattern, with ``*``."""
     return f"broker:run-events:{run_id}"
 
 
@@ -40,6 +41,11 @@ def event_json(event: Event) -> dict[str, Any]:
         "data": event.data if text is None else {**event.data, "text": text},
         "created_at": event.created_at.isoformat().replace("+00:00", "Z"),
     }
+
+
+def live_json(kind: str, **data: Any) -> dict[str, Any]:
+    """An event that is told and not kept."""
+    return {"object": "run.event", "type": kind, "data": data}
 
 
 @dataclass(frozen=True, slots=True)

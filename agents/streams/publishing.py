@@ -6,7 +6,8 @@ import functools
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -16,7 +17,7 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from agents.models import Event
-from agents.streams.frames import DELTA, channel_of, event_json, packed
+from agents.streams.frames import channel_of, event_json, packed
 
 TIMEOUT = 0.25
 """Seconds that a run may lose to a Redis that does not answer, and then not again for a while."""
@@ -36,16 +37,29 @@ class Publisher:
 
     def send(self, messages: Mapping[UUID, bytes]) -> None:
         """Publish each run's message, all in one round trip; once, or not at all."""
-        if time.monotonic() < self._silent_until:
-            return
-        try:
+
+        def publish() -> None:
             with self._redis.pipeline(transaction=False) as pipeline:
                 for run_id, message in messages.items():
                     pipeline.publish(channel_of(run_id), message)
                 pipeline.execute()
-        except RedisError as error:
+
+        self._tried(publish)
+
+    def listened(self) -> frozenset[bytes]:
+        """The channels of runs that somebody listens to; none while Redis does not say."""
+        return frozenset(self._tried(lambda: self._redis.pubsub_channels(channel_of("*"))) or ())
+
+    def _tried(self, work: Callable[[], Any]) -> Any:
+        """The value of ``work``; None where Redis fails, or has just failed."""
+        if time.monotonic() < self._silent_until:
+            return None
+        try:
+            return work()
+        except (RedisError, OSError) as error:
             self._silent_until = time.monotonic() + ASK_AGAIN_AFTER
             log.warning("events are not told live: %s", type(error).__name__)
+            return None
 
 
 def publish(events: Sequence[Event]) -> None:
@@ -53,15 +67,10 @@ def publish(events: Sequence[Event]) -> None:
     shown = defaultdict(list)
     for event in events:
         shown[event.run_id].append(event_json(event))
-    _publisher().send({run_id: packed(each) for run_id, each in shown.items()})
-
-
-def publish_delta(run_id: UUID, *, step: int, text: str) -> None:
-    """Tell what a model is saying, before its message is complete and stored."""
-    shown = {"object": "run.event", "type": DELTA, "data": {"step": step, "delta": text}}
-    _publisher().send({run_id: packed([shown])})
+    publisher().send({run_id: packed(each) for run_id, each in shown.items()})
 
 
 @functools.cache
-def _publisher() -> Publisher:
+def publisher() -> Publisher:
+    """The one of this process."""
     return Publisher(settings.REDIS_URL)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from agents.models import McpServer
-from agents.models.mcp_servers import Listed
+from agents.models.mcp_servers import ALL_TOOLS, Listed
 from agents.tool_registry import Tool
 from agents.tool_sources.http_tools import GRACE
 from llmbroker import Function, ToolContext
@@ -35,7 +35,13 @@ def _tool(server: McpServer, listed: Listed) -> Tool:
             description=listed["description"],
             parameters=listed["parameters"],
             effect=listed["effect"],
+            requires_approval=_requires_approval(server, listed),
             timeout=server.timeout + GRACE,
         ),
         "mcp",
     )
+
+
+def _requires_approval(server: McpServer, listed: Listed) -> bool:
+    names = {ALL_TOOLS, listed["remote"], listed["name"]}
+    return not names.isdisjoint(server.requires_approval)

@@ -16,6 +16,7 @@ from agents.selectors import run_of, runs_of
 from agents.serializers.runs import (
     ApprovalsInput,
     CancelledRuns,
+    RetryInput,
     RunFilter,
     RunInput,
     RunOutput,
@@ -26,9 +27,10 @@ from agents.serializers.runs import (
 from agents.services.answering import Decision, ToolOutput, decide, submit_tool_outputs
 from agents.services.cancelling import cancel_run, cancel_runs
 from agents.services.creation import CreatedRun, RunRequest, create_run
+from agents.services.retrying import retry_run
 from agents.tool_sources.catalog import TenantTools
 from tenants.caller import caller_of
-from tenants.idempotency import HEADER, idempotency_key_of
+from tenants.idempotency import HEADER, idempotency_key_of, idempotent
 from tenants.pagination import page_of
 from tenants.permissions import RUNS_READ, RUNS_WRITE
 from tenants.serializers import validated
@@ -82,6 +84,21 @@ class RunCancel(APIView):
         """Cancel a run: at once, or before its next step. A run that is over stays as it is."""
         run = run_of(caller_of(request), run_id)
         return Response(_whole(cancel_run(run_id=run.id)))
+
+
+class RunRetry(APIView):
+    """A run that is over, done again from one of its model calls."""
+
+    required_permissions: ClassVar = {"POST": RUNS_WRITE}
+
+    @extend_schema(request=RetryInput, responses={202: RunOutput})
+    @idempotent
+    def post(self, request: Request, run_id: UUID) -> Response:
+        """Create a run that goes on from there; what happened before is taken over."""
+        caller = caller_of(request)
+        run = run_of(caller, run_id)
+        step = validated(RetryInput, request).get("step")
+        return Response(_whole(retry_run(run=run, caller=caller, from_step=step)), status=202)
 
 
 class RunsCancel(APIView):

@@ -77,13 +77,19 @@ class Attempt:
         """Whether the caller wants one tool call at a time, whatever the model makes of it."""
         return self._asked.get("parallel_tool_calls") is False
 
-    async def open(self, connection: AsyncExitStack, timeout: float | None) -> Source:
+    async def open(
+        self, connection: AsyncExitStack, timeout: float | None, *, patient: bool = False
+    ) -> Source:
         """Ask and wait for the first content; the rest is read from the source."""
         await self._toll.enter(self._outgoing)
         request = self._request(stream=True)
         await self._begin()
         source = await self._exchange.open(
-            request, connection, timeout=timeout, max_tokens=answer_cap(self._asked)
+            request,
+            connection,
+            timeout=timeout,
+            max_tokens=answer_cap(self._asked),
+            patient=patient,
         )
         self._first_token = self._engine.clock()
         await self._standing.answered()

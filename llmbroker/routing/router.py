@@ -17,6 +17,8 @@ from llmbroker.routing.race import Produce, Produced, Race
 from llmbroker.routing.ranking import Ranking
 from llmbroker.routing.streaming import LiveStream, open_stream
 from llmbroker.routing.survey import Survey, survey
+from llmbroker.wire.deltas import OnDelta
+from llmbroker.wire.failure import ExchangeError
 
 PROBE_LEASE = 30.0
 """Seconds after which a model whose first caller never came back may be tried by another."""
@@ -42,16 +44,51 @@ class Router:
 
         Raises LLMRequestError: the request's own fault, or why no model could take it.
         """
-        attempt, completion = await self._route(ask, Attempt.answer)
+        attempt, completion = await self._route(self._trip(ask), Attempt.answer)
         await attempt.succeed(completion)
         return attempt, completion
 
     async def stream(self, ask: Ask) -> tuple[Attempt, LiveStream]:
         """The stream of the first candidate that gives content. Raises like ``answer``."""
-        return await self._route(ask, open_stream)
+        return await self._route(self._trip(ask), open_stream)
 
-    async def _route(self, ask: Ask, produce: Produce[Produced]) -> tuple[Attempt, Produced]:
-        trip = Trip(ask, self._engine.clock)
+    async def told(self, ask: Ask, tell: OnDelta) -> tuple[Attempt, Completion]:
+        """``answer``, of which each piece is told as it arrives.
+
+        One that breaks off is void, and asked for again like one that failed at once. How long
+        a model may be silent is as with ``answer``: whether somebody watches decides nothing.
+        """
+        trip = self._trip(ask)
+        self._engine.enter()
+        try:
+            while True:
+                attempt, live = await self._route(trip, partial(open_stream, patient=True))
+                try:
+                    return attempt, await live.told(tell, self._reading_seconds(trip))
+                except ExchangeError as error:
+                    failure = error.failure
+                await attempt.fail(failure, budget_spent=trip.budget_spent)
+                tell(None)
+                trip.progress.absorb(attempt.candidate, failure)
+                await self._end_if_over(trip)
+        finally:
+            self._engine.leave()
+
+    def _trip(self, ask: Ask) -> Trip:
+        return Trip(ask, self._engine.clock)
+
+    def _reading_seconds(self, trip: Trip) -> float:
+        """How long the rest of an answer may take that has begun to arrive."""
+        limit = self._engine.transport.timeouts.answer
+        return limit if trip.answer_seconds is None else min(limit, trip.answer_seconds)
+
+    async def _end_if_over(self, trip: Trip) -> None:
+        if trip.progress.final is not None:
+            raise trip.progress.final
+        if trip.budget_spent:
+            self._give_up(trip, await self._survey(trip))
+
+    async def _route(self, trip: Trip, produce: Produce[Produced]) -> tuple[Attempt, Produced]:
         while True:
             found = await self._survey(trip)
             lanes = await self._lanes(trip, found)
@@ -60,7 +97,9 @@ class Router:
                 continue
             race = Race(self._engine, trip, produce, partial(self._another, trip))
             is_only_one = len(found.rank) == 1
-            winner = await race.run(lanes, None if is_only_one else self._patience(ask, lanes[0]))
+            winner = await race.run(
+                lanes, None if is_only_one else self._patience(trip.ask, lanes[0])
+            )
             if winner is not None:
                 return winner
             if trip.progress.final is not None:

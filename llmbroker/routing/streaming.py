@@ -7,12 +7,12 @@ import weakref
 from contextlib import AsyncExitStack, suppress
 
 from llmbroker.errors import StreamInterruptedError
-from llmbroker.exchange import Source
+from llmbroker.exchange import Source, within
 from llmbroker.models import Completion
 from llmbroker.routing.attempt import Attempt
 from llmbroker.wire.completion import one_tool_call
-from llmbroker.wire.deltas import Delta
-from llmbroker.wire.failure import ExchangeError
+from llmbroker.wire.deltas import Delta, OnDelta
+from llmbroker.wire.failure import ExchangeError, FailureKind
 
 
 class LiveStream:
@@ -38,18 +38,14 @@ class LiveStream:
         if self._closed:
             return None
         try:
-            while (delta := await self._source.next()) is not None:
-                if self._wanted(delta):
-                    return delta
-            completion = self._source.finish()
+            delta = await self._piece()
+            completion = self._source.finish() if delta is None else None
         except ExchangeError as error:
             failure = error.failure
         else:
-            await self._disconnect()
-            await self.attempt.succeed(completion)
-            one = self.attempt.one_tool_only
-            self.completion = one_tool_call(completion) if one else completion
-            return None
+            if completion is not None:
+                self.completion = await self._finished(completion)
+            return delta
         if self._was_closed():
             return None
         await self._disconnect()
@@ -57,10 +53,42 @@ class LiveStream:
         name = self.attempt.candidate.name
         raise StreamInterruptedError(str(failure.to_error(name)), llm_name=name)
 
+    async def told(self, tell: OnDelta, timeout: float) -> Completion:
+        """The whole answer within ``timeout`` seconds, each piece told as it arrives.
+
+        Raises ExchangeError when it breaks off; how the attempt has failed is then for the
+        caller to say.
+        """
+        try:
+            completion = await within(timeout, self._told(tell), FailureKind.TIMEOUT)
+        except ExchangeError:
+            await self._disconnect()
+            raise
+        except BaseException:
+            await self.aclose()
+            raise
+        return await self._finished(completion)
+
     async def aclose(self) -> None:
         """Stop reading: the connection is closed at once, so that the provider stops writing."""
         await self._disconnect()
         await self.attempt.abandon()
+
+    async def _told(self, tell: OnDelta) -> Completion:
+        while (delta := await self._piece()) is not None:
+            tell(delta)
+        return self._source.finish()
+
+    async def _piece(self) -> Delta | None:
+        while (delta := await self._source.next()) is not None:
+            if self._wanted(delta):
+                return delta
+        return None
+
+    async def _finished(self, completion: Completion) -> Completion:
+        await self._disconnect()
+        await self.attempt.succeed(completion)
+        return one_tool_call(completion) if self.attempt.one_tool_only else completion
 
     def _was_closed(self) -> bool:
         """Whether ``aclose`` has broken the answer off while it was being read."""
@@ -75,10 +103,12 @@ class LiveStream:
         await self._connection.aclose()
 
 
-async def open_stream(attempt: Attempt, timeout: float | None) -> LiveStream:
+async def open_stream(
+    attempt: Attempt, timeout: float | None, *, patient: bool = False
+) -> LiveStream:
     """Ask, and read up to the first content within ``timeout`` seconds. Raises ExchangeError."""
     async with AsyncExitStack() as connection:
-        source = await attempt.open(connection, timeout)
+        source = await attempt.open(connection, timeout, patient=patient)
         return LiveStream(attempt, source, connection.pop_all())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -46,6 +46,11 @@ class Delta:
     index: int | None = None
     id: str | None = None
     name: str | None = None
+
+
+OnDelta = Callable[[Delta | None], object]
+"""Is told each piece of an answer as it arrives; None where what was told so far is void, since
+the answer broke off and is asked for again from its beginning. It must return at once."""
 
 
 class StreamAssembler:

@@ -152,15 +152,21 @@ class ProviderKeyAdmin(ServiceAdmin):
         try:
             checked = check_key(key=key, broker=current_broker())
         except ApplicationError as error:
-            self.message_user(request, error.message, messages.WARNING)
+            self.message_user(request, f"{key}: {error.message}", messages.WARNING)
         else:
-            self.message_user(request, checked.sentence, LEVELS[checked.standing])
+            said = f"{key}: {checked.sentence}"
+            self.message_user(request, said, LEVELS[checked.standing])
 
     @admin.action(description="Check with the provider")
     def check_chosen(self, request: HttpRequest, keys: QuerySet[ProviderKey]) -> None:
         """One call of one token with each, of a few at a time."""
-        for pk in keys.values_list("pk", flat=True)[:CHECKED_AT_ONCE]:
+        chosen = list(keys.values_list("pk", flat=True))
+        for pk in chosen[:CHECKED_AT_ONCE]:
             self._check(request, pk)
+        left = len(chosen) - CHECKED_AT_ONCE
+        if left > 0:
+            said = f"{CHECKED_AT_ONCE} of {len(chosen)} keys were checked, the most at one time;"
+            self.message_user(request, f"{said} {left} were not.", messages.WARNING)
 
     @admin.action(description="Disable")
     def disable_chosen(self, request: HttpRequest, keys: QuerySet[ProviderKey]) -> None:

@@ -207,10 +207,12 @@ def test_an_mcp_servers_token_goes_in_and_never_out(admin, acme):
     form = {
         "tenant": acme.id, "plugin": "library", "url": "https://mcp.invalid/mcp", "timeout": 5,
         "auth_header": "Authorization", "allowed_tools": "", "enabled": "on", "auth_token": SECRET,
+        "requires_approval": "burn_book,lend.book",
     }  # fmt: skip
     assert admin.post(url, form).status_code == 302
     server = McpServer.objects.get()
     assert SECRET.encode() not in bytes(server.sealed)
+    assert server.requires_approval == ["burn_book", "lend.book"]
     change = reverse("admin:agents_mcpserver_change", args=[server.id])
     admin.post(change, {**form, "auth_token": "", "timeout": 7})
     kept = McpServer.objects.get()

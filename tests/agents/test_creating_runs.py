@@ -92,6 +92,7 @@ def test_a_run_is_accepted_and_shown_as_queued(client, alice):
         "scheduled_for": None,
         "prefer": "quality",
         "output_schema": None,
+        "deltas": False,
         "output": None,
         "messages": HELLO,
         "tools": ["today", "calculate"],

@@ -1,12 +1,9 @@
 """Server-sent events of runs, over a real server, PostgreSQL and Redis."""
 
 import asyncio
-import json
 import threading
 import time
-from contextlib import asynccontextmanager
 
-import aiohttp
 import pytest
 from django.conf import settings
 from django.core.asgi import get_asgi_application
@@ -14,15 +11,15 @@ from django.db import transaction
 from django.test.utils import override_settings
 from django.utils import timezone
 
-from agents.models import Event, Run
+from agents.models import Run
 from agents.services.dispatch import claim
 from agents.services.events import append_events
 from agents.streams import hub, publishing, sending
-from agents.streams.publishing import publish_delta
 from tenants.context import all_tenants
 from tenants.database import in_thread
 from tenants.services.tokens import create_token, revoke_token
 from tests.agents.helpers import worker_dies
+from tests.support.event_stream import stream_of
 from tests.support.model_server import ask, say
 from tests.support.web_server import serving
 
@@ -44,10 +41,10 @@ def run(alice):
 def without_redis(monkeypatch):
     """A Redis that is not there, and rounds short enough for a test."""
     monkeypatch.setattr(hub, "ROUND", 0.05)
-    publishing._publisher.cache_clear()
+    publishing.publisher.cache_clear()
     with override_settings(REDIS_URL="redis://127.0.0.1:1/0"):
         yield
-    publishing._publisher.cache_clear()
+    publishing.publisher.cache_clear()
 
 
 def a_run(person):
@@ -67,43 +64,6 @@ def ends(run):
     with all_tenants("tests", routine=True):
         Run.objects.filter(pk=run.pk).update(status="completed", ended_at=timezone.now())
     happens(run, "run.completed")
-
-
-class Stream:
-    """One open stream, read event by event."""
-
-    def __init__(self, response):
-        self.response = response
-        self.headers = response.headers
-        self.comments = 0
-
-    async def next(self, timeout=20.0):
-        """The next event as {id, event, data}; None at the end."""
-        fields = {}
-        async with asyncio.timeout(timeout):
-            while line := await self.response.content.readline():
-                name, _, value = line.decode().rstrip("\n").partition(": ")
-                if not name and fields.keys() - {"retry"}:
-                    return {**fields, "data": json.loads(fields["data"])}
-                if line.startswith(b":"):
-                    self.comments += 1
-                elif name:
-                    fields[name] = value
-        return None
-
-    async def rest(self):
-        found = []
-        while (event := await self.next()) is not None:
-            found.append((int(event["id"]), event["event"]))
-        return found
-
-
-@asynccontextmanager
-async def stream_of(server, run, token, *, query="", **headers):
-    headers = {"Accept": "text/event-stream", "Authorization": f"Bearer {token}", **headers}
-    url = f"{server}/api/v1/runs/{run.id}/events{query}"
-    async with aiohttp.ClientSession() as session, session.get(url, headers=headers) as response:
-        yield Stream(response)
 
 
 def test_a_stream_brings_what_was_and_what_comes_and_ends_with_the_run(server, run, alice):
@@ -188,20 +148,6 @@ def test_what_redis_did_not_tell_is_read_from_the_table(server, run, alice, monk
     asyncio.run(scenario())
 
 
-def test_deltas_are_told_live_and_not_kept(server, run, alice):
-    async def scenario():
-        async with stream_of(server, run, alice.token) as stream:
-            await stream.next(), await stream.next()
-            await asyncio.sleep(0.2)
-            publish_delta(run.id, step=1, text="Hel")
-            delta = await stream.next()
-            assert "id" not in delta
-            assert delta["data"]["data"] == {"step": 1, "delta": "Hel"}
-
-    asyncio.run(scenario())
-    assert Event.objects.filter(run=run).count() == 2
-
-
 def test_the_completed_message_comes_with_its_text(server, alice, model, start, advance):
     model.script(ask(("calculate", {"expression": "30 * 1.8 + 32"})), say("86 °F"))
     run = start("How warm is 30 °C?", tools=["calculate"])
@@ -215,7 +161,8 @@ def test_the_completed_message_comes_with_its_text(server, alice, model, start, 
             return found
 
     events = asyncio.run(scenario())
-    assert [event["sequence_number"] for event in events] == list(range(1, len(events) + 1))
+    kept = [event["sequence_number"] for event in events if event["type"] != "message.delta"]
+    assert kept == list(range(1, len(kept) + 1))
     said = [event["data"] for event in events if event["type"] == "message.completed"]
     assert said == [{"step": 3, "text": "86 °F"}]
     assert events[-1]["type"] == "run.completed"

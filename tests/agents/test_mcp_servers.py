@@ -116,6 +116,54 @@ def test_only_allowed_tools_are_offered(add, client):
     assert client.get(path).status_code == 404
 
 
+@pytest.fixture
+def asked_for(alice, start, advance, model):
+    """``asked_for("library-find_book", …)``: the run whose model calls these, as it is left."""
+
+    def asked_for(*names):
+        model.script(ask(*((name, {"title": "Dune"}) for name in names)), say("Done."))
+        run = start("?", available=tools_of(alice.tenant), tools=names)
+        return advance(run, tools_of=fresh_tools_of_run)
+
+    return asked_for
+
+
+def test_calls_of_the_tools_that_are_named_wait_for_somebodys_word(
+    add, client, asked_for, advance, library
+):
+    server = add(requires_approval=["lend.book"])
+    assert server["requires_approval"] == ["lend.book"]
+    before = len(library.calls())
+    run = asked_for("library-find_book", "library-lend_book")
+    assert run.status == "requires_action"
+    assert len(library.calls()) == before + 1
+    waiting = client.get(f"/api/v1/runs/{run.id}").json()["required_action"]["tool_calls"]
+    assert [(each["name"], each["needs"]) for each in waiting] == [
+        ("library-lend_book", "approval")
+    ]
+    approvals = [{"tool_call_id": "call_2", "decision": "approve"}]
+    client.post(f"/api/v1/runs/{run.id}/approvals", {"approvals": approvals})
+    assert advance(run, tools_of=fresh_tools_of_run).output_text == "Done."
+    assert len(library.calls()) == before + 2
+
+
+@pytest.mark.parametrize(
+    ("named", "waiting"),
+    [
+        ([], []),
+        (["burn_book"], ["burn_book"]),
+        (["library-lend_book", "no_such"], ["lend_book"]),
+        (["*"], ["burn_book", "find_book", "lend_book", "read_book", "say_token"]),
+    ],
+)
+def test_tools_need_approval_by_either_name_or_all(add, client, named, waiting):
+    path = f"/api/v1/mcp_servers/{add()['id']}"
+    assert client.patch(path, {"requires_approval": named}).status_code == 200
+    tools = client.get("/api/v1/tools").json()["data"]
+    found = [tool["name"] for tool in tools if tool["requires_approval"]]
+    assert sorted(found) == [f"library-{name}" for name in waiting]
+
+
 def test_the_list_is_kept_and_nobody_is_asked_when_it_is_read(add, client, library):
     add()
     before = len(library.requests)
@@ -227,6 +275,7 @@ def test_an_old_list_is_refreshed_by_the_run_that_uses_it(add, alice, start, adv
         ({"auth_header": "X-A\r\nB"}, "auth_header"),
         ({"auth_token": "two words"}, "auth_token"),
         ({"timeout": 0}, "timeout"),
+        ({"requires_approval": True}, "requires_approval"),
         ({"tools": []}, "tools"),
     ],
 )

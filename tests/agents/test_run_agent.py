@@ -12,7 +12,7 @@ from agents.models import Agent, Run
 from agents.services.agent_versions import note_version
 from agents.services.cancelling import cancel_run
 from tenants.context import all_tenants, scope_active
-from tests.support.model_server import ask, say
+from tests.support.model_server import ask, say, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -72,6 +72,32 @@ def test_a_run_is_shown_while_it_goes_and_its_answer_at_the_end(
         "86 °F",
     ]
     assert "completed, 30 tokens" in err
+
+
+class Terminal(StringIO):
+    def isatty(self):
+        return True
+
+
+def test_somebody_at_a_terminal_sees_what_the_model_says_while_it_says_it(
+    agent, alice, model, beside, advance
+):
+    gate, out = threading.Event(), Terminal()
+    model.script(tell("Toshkent, ", "30 °C").behind(gate))
+    beside(advance)
+    beside(lambda _: seen(out, "Toshkent, ") and gate.set())
+    with scope_active(None), pytest.raises(SystemExit):
+        call_command(
+            "run_agent", "helper", "x", "--user", alice.user.email, stdout=out, stderr=StringIO()
+        )
+    assert out.getvalue().splitlines()[-2:] == ["Toshkent, 30 °C", "  1 tested answers"]
+
+
+def seen(out, text):
+    deadline = time.monotonic() + 20
+    while text not in out.getvalue() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return text in out.getvalue()
 
 
 def test_the_exit_status_tells_how_it_ended(agent, alice, beside):

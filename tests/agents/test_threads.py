@@ -8,6 +8,9 @@ from django.db import IntegrityError, connection, transaction
 
 from agents.models import Run, Thread
 from agents.services.cancelling import cancel_run
+from agents.services.threads import start_held
+from agents.tasks import reap
+from tenants.context import all_tenants
 from tests.support.model_server import say
 
 pytestmark = pytest.mark.django_db
@@ -116,6 +119,52 @@ def test_a_cancelled_run_that_waited_is_passed_over(client, thread, model, advan
     waits = Run.objects.in_bulk([second.id, third.id])
     assert waits[second.id].status == "cancelled"
     assert waits[third.id].history_index is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_run_that_was_passed_over_in_its_thread_is_started_by_the_beat(
+    client, thread, model, advance
+):
+    """Whoever ends the first run finds the second one locked, by a cancellation that then fails."""
+    model.script(say("One."), say("Two."))
+    first, second = (
+        Run.objects.get(id=ask_in(client, thread, "x", multitask_strategy="enqueue").json()["id"])
+        for _ in range(2)
+    )
+    is_locked, may_end = threading.Event(), threading.Event()
+
+    def cancel_in_vain():
+        try:
+            with all_tenants("tests", routine=True), transaction.atomic():
+                Run.objects.select_for_update().get(id=second.id)
+                is_locked.set()
+                may_end.wait(20)
+                transaction.set_rollback(True)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        rival = pool.submit(cancel_in_vain)
+        assert is_locked.wait(20)
+        assert advance(first).status == "completed"
+        assert start_held() == 1, "it is still locked, and nobody waits for that"
+        may_end.set()
+        rival.result()
+    assert Run.objects.get(id=second.id).history_index is not None, (
+        "it is held, and nothing is going"
+    )
+    reap()
+    assert advance(second).output_text == "Two."
+    assert model.requests[1].messages[-2:] == [
+        {"role": "assistant", "content": "One."},
+        user("x"),
+    ]
+
+
+def test_the_beat_starts_nothing_where_a_run_is_going(client, thread):
+    for _ in range(2):
+        ask_in(client, thread, "x", multitask_strategy="enqueue")
+    assert start_held() == 0
 
 
 def test_the_database_allows_one_active_run_per_thread(alice, thread):

@@ -29,7 +29,7 @@ TASKS = {
     "journal.add_up": "all tenants: adds up every scope's calls",
     "journal.retention": "all tenants: deletes what each does not keep",
     "tenants.forget_idempotency_keys": "all tenants: deletes what has expired",
-    "agents.reap_runs": "all tenants: ends runs that expire, looks for others, and rings",
+    "agents.reap_runs": "all tenants: ends runs that expire, starts held ones, and rings",
 }
 
 # Every command of ours, run outside of all scopes as an operator does.

@@ -45,13 +45,18 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What to send back, and when: after `delay` seconds and once `gate` is set."""
+    """What to send back, and when: after `delay` seconds and once `gate` is set.
+
+    With `pieces` these are the body, `pause` seconds apart; the `gate` is then before the last.
+    """
 
     status: int = 200
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
     gate: threading.Event | None = None
+    pieces: tuple[bytes, ...] = ()
+    pause: float = 0.0
 
     def after(self, seconds: float) -> Reply:
         return replace(self, delay=seconds)
@@ -112,6 +117,31 @@ def completion(
         }
     # Escaped, so that a lone surrogate can travel as JSON lets it.
     return Reply(body=json.dumps(body).encode())
+
+
+def tell(
+    *texts: str,
+    kind: str = "content",
+    usage: tuple[int, int] = (10, 5),
+    cut: bool = False,
+    pause: float = 0.0,
+) -> Reply:
+    """An answer that is streamed in these pieces; one that is `cut` breaks off after them."""
+    pieces = [_event({"choices": [{"index": 0, "delta": {kind: text}}]}) for text in texts]
+    if not cut:
+        prompt, generated = usage
+        total = prompt + generated
+        counted = {"prompt_tokens": prompt, "completion_tokens": generated, "total_tokens": total}
+        pieces += [
+            _event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}),
+            _event({"choices": [], "usage": counted}) + b"data: [DONE]\n\n",
+        ]
+    headers = {"Content-Type": "text/event-stream"}
+    return Reply(headers=headers, pieces=tuple(pieces), pause=pause)
+
+
+def _event(chunk: Mapping[str, object]) -> bytes:
+    return b"data: %b\n\n" % json.dumps(chunk).encode()
 
 
 def fail(status: int, message: str = "it broke", **headers: str) -> Reply:
@@ -209,7 +239,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         request = Request(self.path, headers, json.loads(self.rfile.read(length)))
         reply = self.server.model.reply_to(request)
-        if reply.gate is not None:
+        if reply.gate is not None and not reply.pieces:
             reply.gate.wait(60)
         if reply.delay:
             time.sleep(reply.delay)
@@ -222,9 +252,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(reply.status)
         for name, value in {"Content-Type": "application/json", **reply.headers}.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(reply.body)))
+        length = len(reply.body) + sum(map(len, reply.pieces))
+        self.send_header("Content-Length", str(length))
         self.end_headers()
         self.wfile.write(reply.body)
+        for number, piece in enumerate(reply.pieces, start=1):
+            if reply.gate is not None and number == len(reply.pieces):
+                reply.gate.wait(60)
+            self.wfile.write(piece)
+            time.sleep(reply.pause)
 
     def log_message(self, *args: object) -> None:
         """Say nothing: a test's output is its own."""

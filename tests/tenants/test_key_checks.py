@@ -94,3 +94,21 @@ def test_the_admin_says_what_the_provider_thinks_of_a_new_value(admin_user, alic
     assert "accepts this key" in site.post(KEYS, chosen, follow=True).content.decode()
     site.post(f"{KEYS}add/", {**form, "value": f"{VALUE}-3", "check": ""})
     assert len(provider.requests) == 2
+
+
+def test_the_admin_says_how_many_of_the_chosen_keys_were_not_checked(
+    admin_user, alice, key, provider
+):
+    site = Client()
+    site.force_login(admin_user)
+    for number in range(10):
+        add_key(scope=alice.scope, ref="A_KEY", value=Secret(f"{VALUE}-{number}"), priority=number)
+    provider.script(*[say("H")] * 12)
+    ids = [str(pk) for pk in ProviderKey.objects.filter(ref="A_KEY").values_list("pk", flat=True)]
+    chosen = {"action": "check_chosen", "_selected_action": ids}
+    page = site.post(KEYS, chosen, follow=True).content.decode()
+    assert len(ids) == 12
+    assert page.count("accepts this key") == len(provider.requests) == 10
+    assert "10 of 12 keys were checked, the most at one time; 2 were not." in page
+    chosen["_selected_action"] = ids[:10]
+    assert "were not" not in site.post(KEYS, chosen, follow=True).content.decode()

@@ -211,7 +211,7 @@ async def streamed(stream):
 
 
 def test_every_road_of_the_engine_passes_the_gate(gate, alice, model):
-    """Pool, stream and direct client; what failed before it was billed is given back."""
+    """Pool, told as it arrives, stream and direct client; what was not billed is given back."""
     limited(alice.tenant, "usd_per_day", "0.20")
     config = LLMConfig("tested", model.base_url, "test-model", "MODEL_KEY")
     model.script(say("hello", usage=(4, 15)))
@@ -230,6 +230,7 @@ def test_every_road_of_the_engine_passes_the_gate(gate, alice, model):
             limited_now = [
                 caller.chat(HELLO, params=params),
                 streamed(caller.stream(messages=HELLO, params=params)),
+                caller.chat(HELLO, params=params, on_delta=print),
                 caller.direct(name="tested").chat(HELLO, params=params),
             ]
             kinds = []
@@ -240,7 +241,7 @@ def test_every_road_of_the_engine_passes_the_gate(gate, alice, model):
                     kinds.append(type(error))
             return kinds
 
-    assert run(calls()) == [LimitExceededError] * 3
+    assert run(calls()) == [LimitExceededError] * 4
     assert not Reservation.objects.exists()
 
 

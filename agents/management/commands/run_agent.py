@@ -10,7 +10,8 @@ from agents.models import Run
 from agents.selectors import run_of
 from agents.services.cancelling import cancel_run
 from agents.services.creation import RunRequest, create_run
-from agents.terminal import line_of, summary_of
+from agents.streams.hearing import Hearing
+from agents.terminal import Speech, line_of, summary_of
 from agents.tool_sources.catalog import TenantTools
 from llmbroker.errors import LimitExceededError
 from tenants.authentication import caller_by_membership
@@ -61,16 +62,18 @@ class Command(BaseCommand):
 
     def _run(self, caller: Caller, options: dict[str, Any]) -> Run:
         message: Any = {"role": "user", "content": options["question"]}
-        request = RunRequest(messages=[message], agent=options["slug"])
+        is_watched = self.stdout.isatty()
+        request = RunRequest(messages=[message], agent=options["slug"], deltas=is_watched)
         available = TenantTools(caller.tenant)
         run = create_run(caller=caller, request=request, available=available).run
         try:
-            return self._follow(caller, run)
+            with Hearing(run.id) as hearing:
+                return self._follow(caller, run, hearing, Speech(self._show))
         except KeyboardInterrupt:
             self.stderr.write(f"\nrun {cancel_run(run_id=run.id).status}")
             raise SystemExit(INTERRUPTED) from None
 
-    def _follow(self, caller: Caller, run: Run) -> Run:
+    def _follow(self, caller: Caller, run: Run, hearing: Hearing, speech: Speech) -> Run:
         seen, patience = 0, time.monotonic() + NOBODY_AFTER
         while True:
             # The state first: a run that is over had all its events then.
@@ -79,15 +82,23 @@ class Command(BaseCommand):
                 seen = event.sequence_number
                 line = line_of(event)
                 if line is not None:
+                    speech.close()
                     self.stdout.write(line)
             if run.status in STATUSES:
                 self.stderr.write(summary_of(run))
-                self.stdout.write(run.output_text or "")
+                if run.output_text != speech.last:
+                    self.stdout.write(run.output_text or "")
                 return run
             if run.status == Run.Status.QUEUED and time.monotonic() > patience:
                 self.stderr.write("No worker has taken it yet. Is one running?")
                 patience = float("inf")
-            time.sleep(LOOK_EVERY)
+            for told in hearing.wait(LOOK_EVERY):
+                if run.deltas:
+                    speech.hear(told)
+
+    def _show(self, text: str) -> None:
+        self.stdout.write(text, ending="")
+        self.stdout.flush()
 
 
 def _caller(email: str, tenant: str | None) -> Caller:
