@@ -30,9 +30,11 @@ class Stream:
         return None
 
     async def rest(self):
+        """The events to the end; what is live only has no id, and is left out."""
         found = []
         while (event := await self.next()) is not None:
-            found.append((int(event["id"]), event["event"]))
+            if "id" in event:
+                found.append((int(event["id"]), event["event"]))
         return found
 
 
