@@ -1,6 +1,7 @@
 """The journal in the admin: read only, and no page counts or sorts the table."""
 
 from collections.abc import Iterable
+from typing import Any
 from urllib.parse import quote
 from uuid import UUID
 
@@ -19,7 +20,11 @@ from unfold.admin import ModelAdmin, TabularInline  # type: ignore[import-untype
 
 from journal.figures_page import figures_context
 from journal.models import Call, Rating, RetentionPolicy
-from tenants.models import Scope
+from journal.services import keep_calls
+from tenants.admin.base import ServiceAdmin
+from tenants.errors import NotFound
+from tenants.models import Scope, Tenant
+from tenants.services.audit import values_of
 
 LAST_PAGE = 200
 
@@ -74,11 +79,43 @@ class RatingInline(ReadOnly, TabularInline):  # type: ignore[misc]
 
 
 @admin.register(RetentionPolicy)
-class RetentionPolicyAdmin(ModelAdmin):  # type: ignore[misc]
-    """How long tenants keep what."""
+class RetentionPolicyAdmin(ServiceAdmin):
+    """How long tenants keep what. Saved through the service, which tells the audit log."""
 
     list_display = ("tenant_id", "metadata_days", "keep_payloads", "payload_days")
-    show_full_result_count = False
+
+    def get_readonly_fields(
+        self,
+        request: HttpRequest,  # noqa: ARG002 - Django's signature
+        obj: RetentionPolicy | None = None,
+    ) -> tuple[str, ...]:
+        """A policy stays its tenant's."""
+        return ("tenant_id",) if obj else ()
+
+    def save_model(
+        self,
+        request: HttpRequest,  # noqa: ARG002 - Django's signature
+        obj: RetentionPolicy,
+        form: Any,  # noqa: ARG002
+        change: bool,  # noqa: ARG002, FBT001
+    ) -> None:
+        values = values_of(obj, ("metadata_days", "payload_days", "keep_payloads"))
+        keep_calls(tenant=_tenant(obj.tenant_id), values=values)
+        obj.pk = RetentionPolicy.objects.get(tenant_id=obj.tenant_id).pk
+
+    def delete_model(self, request: HttpRequest, obj: RetentionPolicy) -> None:  # noqa: ARG002
+        keep_calls(tenant=_tenant(obj.tenant_id), values=None)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[RetentionPolicy]) -> None:
+        for policy in queryset:
+            self.delete_model(request, policy)
+
+
+def _tenant(identity: UUID) -> Tenant:
+    tenant = Tenant.objects.filter(pk=identity).first()
+    if tenant is None:
+        raise NotFound("There is no tenant with this id.", param="tenant_id")
+    return tenant
 
 
 @admin.register(Call)

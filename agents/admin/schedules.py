@@ -3,10 +3,12 @@
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
 from agents.models import RunRetention, Schedule
+from agents.services.retention import keep_runs
 from agents.services.schedules import update_schedule
 from tenants.admin.base import ServiceAdmin
 
@@ -49,3 +51,31 @@ class RunRetentionAdmin(ServiceAdmin):
     list_display = ("tenant", "days")
     list_select_related = ("tenant",)
     autocomplete_fields = ("tenant",)
+
+    def get_readonly_fields(
+        self,
+        request: HttpRequest,  # noqa: ARG002 - Django's signature
+        obj: RunRetention | None = None,
+    ) -> tuple[str, ...]:
+        """A policy stays its tenant's."""
+        return ("tenant",) if obj else ()
+
+    def save_model(
+        self,
+        request: HttpRequest,  # noqa: ARG002 - Django's signature
+        obj: RunRetention,
+        form: Any,  # noqa: ARG002
+        change: bool,  # noqa: ARG002, FBT001
+    ) -> None:
+        """Save through the service, which tells the audit log."""
+        keep_runs(tenant=obj.tenant, values={"days": obj.days})
+        obj.pk = RunRetention.objects.get(tenant=obj.tenant).pk
+
+    def delete_model(self, request: HttpRequest, obj: RunRetention) -> None:  # noqa: ARG002
+        """Go back to the installation's days."""
+        keep_runs(tenant=obj.tenant, values=None)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[RunRetention]) -> None:
+        """The action on the list."""
+        for policy in queryset.select_related("tenant"):
+            self.delete_model(request, policy)

@@ -82,3 +82,34 @@ def test_a_change_is_in_the_audit_log(client, alice):
         "retention.runs": {"days": [60, 7]},
         "retention.calls": {"metadata_days": [None, 90]},
     }
+
+
+@pytest.mark.parametrize(
+    ("page", "of", "form", "noted"),
+    [
+        ("agents/runretention", "tenant", {"days": 7}, {"days": [60, 7]}),
+        (
+            "journal/retentionpolicy",
+            "tenant_id",
+            {"metadata_days": 90, "payload_days": 30},
+            {"metadata_days": [None, 90]},
+        ),
+    ],
+)
+def test_a_change_in_the_admin_is_in_the_audit_log_too(
+    *, admin_client, alice, page, of, form, noted
+):
+    answer = admin_client.post(f"/admin/{page}/add/", {of: str(alice.tenant.pk), **form})
+    assert answer.status_code == 302, answer.content
+    chosen = {"action": "delete_selected", "post": "yes"}
+    kept = (RunRetention if of == "tenant" else RetentionPolicy).objects.get()
+    admin_client.post(f"/admin/{page}/", {**chosen, "_selected_action": [str(kept.pk)]})
+    entries = AuditEntry.objects.filter(tenant_id=alice.tenant.pk, action__startswith="retention.")
+    assert [each.changes for each in entries.order_by("id")] == [noted, {"policy": None}]
+
+
+def test_a_policy_of_no_tenant_is_a_message_in_the_admin(admin_client, alice):
+    form = {"tenant_id": str(alice.scope.pk), "payload_days": 30}
+    answer = admin_client.post("/admin/journal/retentionpolicy/add/", form, follow=True)
+    assert "There is no tenant with this id." in answer.content.decode()
+    assert not RetentionPolicy.objects.exists()
