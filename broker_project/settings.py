@@ -259,6 +259,7 @@ RUN_DAYS = env.int("RUN_DAYS", default=None)
 RUNS_AT_ONCE = env.int("RUNS_AT_ONCE", default=1000)
 RUN_SLICE = env.float("RUN_SLICE", default=10.0)
 RUN_HAND_OVER = env.float("RUN_HAND_OVER", default=5.0)
+RUN_MODEL_PATIENCE = env.float("RUN_MODEL_PATIENCE", default=86_400.0)
 
 # Where rows of the journal wait while the database is away, and how far new calls go on then.
 JOURNAL_SPOOL_DIR = env.str("JOURNAL_SPOOL_DIR", default=str(BASE_DIR / ".data" / "spool"))

@@ -27,6 +27,7 @@ from agents.services.leases import CancelRequestedError, LeaseLostError
 from agents.services.ledger import Ledger
 from agents.services.needs import effect_of, needs_of, with_client_tools
 from agents.services.outcomes import CANCELLED, HANDED_OVER, PUT_BACK, Outcome
+from agents.services.patience import is_patient
 from agents.services.recording import Record
 from agents.services.replay import Position, position_of
 from agents.services.tool_calls import run_tool
@@ -145,6 +146,7 @@ class RunAtWork:
             await self._record.leave(CANCELLED, position.unfinished)
 
     async def _outcome(self, position: Position, tools: ToolRegistry) -> Outcome:
+        answers_before = position.loop.steps_taken
         try:
             return await self._work(position, tools)
         except CancelRequestedError:
@@ -154,10 +156,11 @@ class RunAtWork:
         except TimeoutError:
             return Outcome(Run.Status.INCOMPLETE, incomplete_reason=Run.IncompleteReason.DEADLINE)
         except NoLLMAvailableError as error:
-            if error.retry_at is None:
+            until, goes_on = error.retry_at, position.loop.steps_taken > answers_before
+            if until is None or not (goes_on or is_patient(self.run, self._steps, until)):
                 return Outcome(Run.Status.FAILED, last_error=failure_of(error))
             _unreserve(position.open)
-            return Outcome(Run.Status.QUEUED, due_at=error.retry_at)
+            return Outcome(Run.Status.QUEUED, due_at=until)
         except (LLMRequestError, LLMBrokerError) as error:
             if isinstance(error, LimitExceededError) and error.is_money:
                 return Outcome(Run.Status.INCOMPLETE, incomplete_reason=Run.IncompleteReason.BUDGET)

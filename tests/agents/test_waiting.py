@@ -1,5 +1,7 @@
 """Runs that wait for somebody hold no worker, and go on when they are given what they wait for."""
 
+from datetime import timedelta
+
 import pytest
 from django.utils import timezone
 
@@ -189,3 +191,20 @@ def test_a_pool_that_cools_down_is_waited_for_without_a_worker(model, start, adv
     assert (run.status, run.lease_until) == ("queued", None)
     assert 590 < (run.due_at - timezone.now()).total_seconds() <= 760  # a quarter of jitter
     assert [(step.status, step.attempts) for step in run.steps.all()] == [("queued", 0)]
+
+
+def test_models_that_stay_away_for_a_day_are_waited_for_no_longer(model, start, advance):
+    model.script(fail(429, "slow down", Retry_After="600"))
+    run = start()
+    Run.objects.filter(id=run.id).update(started_at=timezone.now() - timedelta(hours=24))
+    run = advance(run)
+    assert (run.status, run.last_error["code"]) == ("failed", "no_llm_available")
+
+
+def test_a_run_that_goes_on_waits_for_models_however_long_it_has_taken(model, start, advance):
+    model.script(
+        ask(("calculate", {"expression": "6 * 7"})), fail(429, "slow down", Retry_After="600")
+    )
+    run = start(tools=["calculate"])
+    Run.objects.filter(id=run.id).update(started_at=timezone.now() - timedelta(days=9))
+    assert advance(run).status == "queued"
