@@ -49,7 +49,7 @@ class CallsKept(StrictSerializer):
     metadata_days = _days("Days from a call's start; null keeps them.")
     payload_days = _days("Days for messages and answers.", allow_null=False)
     keep_payloads = serializers.BooleanField(
-        required=False, help_text="Keep messages and answers, sealed with the tenant's key."
+        required=False, help_text="Keep messages and answers, under the tenant's own encryption."
     )
 
 

@@ -79,6 +79,7 @@ ROUTES = [
     ("run-steps", "get", "/runs/{run}/steps", None, 404),
     ("run-events", "get", "/runs/{run}/events", None, 404),
     ("run-cancel", "post", "/runs/{run}/cancel", None, 404),
+    ("run-retry", "post", "/runs/{run}/retry", {"step": 1}, 404),
     ("runs-cancel", "post", "/runs/cancel", {"agent": "acmes"}, "public"),
     ("run-approvals", "post", "/runs/{run}/approvals", {"approvals": [YES]}, 404),
     ("run-tool-outputs", "post", "/runs/{run}/submit_tool_outputs", {"tool_outputs": [OUT]}, 404),
@@ -116,7 +117,7 @@ ROUTES = [
 # Nothing of the run waits for a word, and these names are taken: the owner is told so.
 CONFLICTS = {
     ("agents", "post"), ("prompts", "post"), ("run-approvals", "post"),
-    ("run-tool-outputs", "post"),
+    ("run-tool-outputs", "post"), ("run-retry", "post"),
 }  # fmt: skip
 
 WORDS = {"acmes-name", "acmes-question", "acmes-answer", "acmes-thought", "acmes-template"}

@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
@@ -87,6 +88,15 @@ def test_nothing_grows_with_the_number_of_calls(wall: Wall) -> None:
     run(program)
 
 
+@pytest.fixture
+def keyboard() -> Iterator[None]:
+    """Interrupts are heeded, also where a shell has started this process in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("keyboard")
 def test_an_interrupt_at_the_keyboard_ends_the_call_upstream(wall: Wall) -> None:
     with llmbroker.Broker(pool(wall, "silent"), secrets={"KEY": "k"}) as broker:
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
