@@ -49,6 +49,7 @@ class _Releasing:
 
     def __init__(self, tool: Runnable) -> None:
         self._tool = tool
+        self.function = tool.function
         self.is_async = tool.is_async
         self.sequential = tool.sequential
         self.timeout = tool.timeout

@@ -47,7 +47,7 @@ async def value_of(tool: Runnable, call: ToolCall, context: ToolContext) -> Any:
     try:
         if tool.is_async:
             return await tool.invoke(arguments, context)
-        value = await run_in_thread(tool.invoke, arguments, context)
+        value = await run_in_thread(tool.invoke, arguments, context, function=tool.function)
         return await value if inspect.isawaitable(value) else value
     except SystemExit as error:  # asyncio would end the event loop over it
         raise ToolFailed(_LEFT) from error

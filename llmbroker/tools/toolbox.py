@@ -29,6 +29,11 @@ class Runnable(Protocol):
     """What can be run when a model asks for it."""
 
     @property
+    def function(self) -> Callable[..., Any]:
+        """What is called in the end."""
+        ...
+
+    @property
     def is_async(self) -> bool:
         """Whether ``invoke`` gives a coroutine."""
         ...
@@ -104,7 +109,7 @@ class Dispatched:
     def __init__(
         self, function: Callable[..., object], parameters: Mapping[str, Any] | None
     ) -> None:
-        self._function = function
+        self.function = function
         self._arguments = WrittenArguments(parameters) if parameters else None
         self.is_async = is_coroutine_function(function)
 
@@ -113,11 +118,11 @@ class Dispatched:
         given = self._arguments.validated(arguments) if self._arguments else dict(arguments)
         for name in self._context_names:
             given[name] = context or ToolContext()
-        return self._function(**given)
+        return self.function(**given)
 
     @functools.cached_property
     def _context_names(self) -> tuple[str, ...]:
-        return context_names(self._function)
+        return context_names(self.function)
 
 
 def find(name: str, dispatch: Mapping[str, Named]) -> Named | None:

@@ -30,7 +30,7 @@ async def settled(
     """
     if tool.is_async or seconds is not None:
         return await _waited_for(asyncio.ensure_future(value_of(tool, call, context)), seconds)
-    work = in_thread(tool.invoke, call.arguments or {}, context)
+    work = in_thread(tool.invoke, call.arguments or {}, context, function=tool.function)
     with suppress(Exception):  # what the tool raised is read off its future
         await work
     if work.cancelled() or work.exception() or not inspect.isawaitable(work.result()):
