@@ -68,11 +68,14 @@ class Express(threading.Thread):
                 del job  # an idle thread must not keep the last value alive
 
     def _is_wanted(self) -> bool:
-        if self._bell.acquire(timeout=IDLE_SECONDS):
-            return not self._is_retired
+        if self._is_retired:
+            return False
+        is_rung = self._bell.acquire(timeout=IDLE_SECONDS)
         with self._lock:
-            # It may have been rung for at the last moment.
-            self._is_retired = self._is_retired or not self._is_awake
+            if not is_rung and self._is_awake:
+                self._bell.acquire()  # rung at the last moment: it is free, and must not stay so
+            elif not is_rung:
+                self._is_retired = True
             return not self._is_retired
 
     def _next(self) -> Job | None:

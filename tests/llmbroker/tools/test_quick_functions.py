@@ -196,3 +196,19 @@ async def test_the_thread_ends_when_it_is_idle_and_another_takes_its_place(
     await in_thread(function)
     assert seen[-2] is lane
     assert seen[-1] is not lane
+
+
+@pytest.mark.usefixtures("anything_is_quick")
+@on_a_loop
+async def test_no_call_is_lost_to_a_thread_that_is_just_about_to_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(express, "IDLE_SECONDS", 0.0005)
+
+    def function() -> str:
+        return "done"
+
+    await known(function)
+    for number in range(300):
+        assert await in_thread(function) == "done"
+        await asyncio.sleep(number % 10 / 10_000)
