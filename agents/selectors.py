@@ -50,7 +50,7 @@ def agent_by_slug(tenant: Tenant, slug: str) -> Agent:
     """The agent of a tenant with that slug."""
     agent = agents_of(tenant).filter(slug=slug).first()
     if agent is None:
-        raise NotFound("No such agent.", param="agent")
+        raise NotFound("No such agent: GET /api/v1/agents lists them by slug.", param="agent")
     return agent
 
 

@@ -22,7 +22,10 @@ from tenants.tokens import TokenText, parse_token
 USE_NOTED_EVERY = timedelta(minutes=5)
 
 # One sentence for every reason: an answer that tells them apart helps only a guesser.
-REFUSED = "This access token is not valid, or no longer so."
+REFUSED = (
+    "This access token is not valid, or no longer so: it is incomplete, has expired or was revoked."
+    " Make another in the admin site, or by POST /api/v1/tokens with one that is valid."
+)
 
 
 class AccessTokenAuthentication(BaseAuthentication):

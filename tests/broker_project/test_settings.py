@@ -1,0 +1,66 @@
+"""Wrong settings: a process ends with one sentence that names the setting and the remedy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MANAGE = [sys.executable, "manage.py", "check"]
+WORKER = [sys.executable, "-m", "celery", "-A", "broker_project", "worker", "-P", "solo"]
+SECRET = "secret-marker-4711"
+
+
+def started(command: list[str], **settings: str) -> subprocess.CompletedProcess[str]:
+    given = {name: value for name, value in settings.items() if value}
+    left = {name: value for name, value in os.environ.items() if name not in settings}
+    return subprocess.run(
+        command,
+        env={**left, **given},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("DATABASE_URL", SECRET, "it reads postgres://user:password@host:5432/name"),
+        ("REDIS_URL", SECRET, "it reads redis://"),
+        ("LOG_LEVEL", "loud", "DEBUG, INFO"),
+        ("RUNS_AT_ONCE", "0", "greater than or equal to 1"),
+        ("RUNS_AT_ONCE", "many", "Not a valid integer"),
+        ("BROKER_ALLOWED_ADDRESSES", "10.0.0.0/99", "neither a host nor a network"),
+    ],
+)
+def test_a_command_ends_with_one_sentence(name: str, value: str, says: str) -> None:
+    done = started(MANAGE, **{name: value})
+
+    assert done.returncode == 1
+    (sentence,) = done.stderr.splitlines()
+    assert sentence.startswith("Error: ")
+    assert name in sentence
+    assert says in sentence
+    assert SECRET not in sentence
+
+
+def test_a_worker_does_not_start_either() -> None:
+    done = started(WORKER, AGENT_PLUGINS="nosuch.plugin")
+
+    assert done.returncode == 1
+    assert "Error: AGENT_PLUGINS names 'nosuch.plugin'" in done.stderr
+
+
+def test_every_address_may_stand_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "url"
+    path.write_text("redis://127.0.0.1:6379/11\n")
+    code = "from django.conf import settings; print(settings.CELERY_BROKER_URL)"
+
+    done = started([sys.executable, "-c", code], REDIS_URL="", REDIS_URL_FILE=str(path))
+
+    assert done.stdout == "redis://127.0.0.1:6379/11\n", done.stderr
