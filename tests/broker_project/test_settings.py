@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 
 MANAGE = [sys.executable, "manage.py", "check"]
 WORKER = [sys.executable, "-m", "celery", "-A", "broker_project", "worker", "-P", "solo"]
+ROOT = Path(__file__).resolve().parents[2]
+OF_PROVIDERS = {"OPENAI_API_KEY"}
 SECRET = "secret-marker-4711"
 
 
@@ -64,3 +67,23 @@ def test_every_address_may_stand_in_a_file(tmp_path: Path) -> None:
     done = started([sys.executable, "-c", code], REDIS_URL="", REDIS_URL_FILE=str(path))
 
     assert done.stdout == "redis://127.0.0.1:6379/11\n", done.stderr
+
+
+def test_the_readme_lists_exactly_the_settings_that_are_read() -> None:
+    table = re.search(r"\n## Settings\n(.*?)\n## ", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert table is not None
+    names = [row.split("|")[1] for row in table[1].splitlines() if row.startswith("| `")]
+    listed = {name for cell in names for name in re.findall(r"`([A-Z_]+)`", cell)}
+
+    assert listed - OF_PROVIDERS == read_settings()
+
+
+def read_settings() -> set[str]:
+    """The names that the settings and the local trial read, found in their source."""
+    settings = (ROOT / "broker_project" / "settings.py").read_text()
+    names = set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', settings))
+    required = set(re.findall(r'_required\(\s*"([A-Z_]+)"', settings))
+    local = (path.read_text() for path in (ROOT / "broker_project" / "local").glob("*.py"))
+    reading = r'environ(?:\.get|\.setdefault)?[\[(]"((?:DEMO|DEV|BROKER)_[A-Z_]+|ONCE)"'
+    trial = {name for text in local for name in re.findall(reading, text)}
+    return names | required | {f"{name}_FILE" for name in required} | trial
