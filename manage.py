@@ -6,6 +6,7 @@ import sys
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
+from django.db import OperationalError
 from environs import EnvError
 
 from broker_project.local.embedded import ServicesUnavailableError
@@ -18,3 +19,7 @@ if __name__ == "__main__":
         if "--traceback" in sys.argv:
             raise
         sys.exit(f"Error: {error}")  # a wrong setting: the sentence says what to do
+    except OperationalError as error:
+        if "--traceback" in sys.argv:
+            raise
+        sys.exit(f"Error: {error}\n`manage.py doctor` says whether PostgreSQL can be reached.")

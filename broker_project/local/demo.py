@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 from broker_project.local import parts
-from broker_project.local.api import Api, ApiError
+from broker_project.local.api import Api, ApiError, NotReadyError
 from broker_project.local.demo_tenant import CommandError, account, offer, run_command
 from broker_project.local.demo_view import View
 from broker_project.local.embedded import ServicesUnavailableError
 from broker_project.local.json_http import UnreachableError
 from broker_project.local.paths import log_dir
-from broker_project.local.ports import HOST, free_port
+from broker_project.local.ports import HOST, PortError, free_port, port_by
 from broker_project.local.processes import EndedError, Processes, interruptible
 from broker_project.local.providers import ChoiceError, ModelChoice, choose, models_at
 from broker_project.local.services import services
@@ -32,7 +32,7 @@ TERMINAL = {"completed", "failed", "cancelled", "incomplete", "expired"}
 INTERRUPTED = 130
 PROBLEMS = (
     *(ApiError, ChoiceError, CommandError, EndedError),
-    *(ServicesUnavailableError, TimeoutError, UnreachableError),
+    *(NotReadyError, PortError, ServicesUnavailableError, TimeoutError, UnreachableError),
 )
 
 
@@ -71,12 +71,13 @@ def _demonstrate(view: View, processes: Processes, *, once: bool) -> int:
 def _start(view: View, processes: Processes) -> str:
     """Migrate and start web and worker; the web server's URL."""
     run_command("migrate", "--no-input")
-    view.stage("Database and queue are up, the tables are made")
-    port = free_port(int(os.environ.get("DEMO_PORT", "8000")))
+    view.stage("The database is up, its tables are made")
+    port = port_by("DEMO_PORT")
     url = f"http://{HOST}:{port}"
     processes.start("web server", parts.web(port), log_dir() / "web.log")
     processes.start("worker", parts.worker(), log_dir() / "worker.log")
     processes.wait_until(Api(url).answers, "The web server")
+    Api(url).require_ready()
     view.stage(f"Web server on {url} and a worker (logs in {log_dir()})")
     return url
 

@@ -84,6 +84,8 @@ def read_settings() -> set[str]:
     names = set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', settings))
     required = set(re.findall(r'_required\(\s*"([A-Z_]+)"', settings))
     local = (path.read_text() for path in (ROOT / "broker_project" / "local").glob("*.py"))
-    reading = r'environ(?:\.get|\.setdefault)?[\[(]"((?:DEMO|DEV|BROKER)_[A-Z_]+|ONCE)"'
+    reading = (
+        r'(?:environ(?:\.get\(|\.setdefault\(|\[)|port_by\()"((?:DEMO|DEV|BROKER)_[A-Z_]+|ONCE)"'
+    )
     trial = {name for text in local for name in re.findall(reading, text)}
     return names | required | {f"{name}_FILE" for name in required} | trial
