@@ -98,7 +98,7 @@ OTHERS: dict[type[BaseException], tuple[int, str, str | None]] = {
 SENTENCES = {
     "not_authenticated": "Send an access token: 'Authorization: Bearer brk_…'.",
     "unsupported_media_type": "Send JSON, with 'Content-Type: application/json'.",
-    "invalid_choice": "Not one of the values allowed here.",
+    "invalid_choice": "Not one of the values allowed here: /api/docs/ lists them.",
     "does_not_exist": "No such object.",
 }
 
