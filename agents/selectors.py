@@ -1,4 +1,7 @@
-"""Reads. Each takes the tenant, scope or caller that bounds what it may find."""
+"""Reads. Each takes the tenant, scope or caller that bounds what it may find.
+
+Those that give one row raise NotFound where there is none.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ def agent_of(tenant: Tenant, agent_id: UUID) -> Agent:
 
 
 def agent_by_slug(tenant: Tenant, slug: str) -> Agent:
-    """The agent of a tenant with that slug."""
+    """The agent of a tenant with that slug. Raises NotFound."""
     agent = agents_of(tenant).filter(slug=slug).first()
     if agent is None:
         raise NotFound("No such agent: GET /api/v1/agents lists them by slug.", param="agent")

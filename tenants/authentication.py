@@ -89,7 +89,10 @@ def _caller_of(parsed: TokenText, now: datetime) -> Caller:
 
 
 def caller_by_membership(user: User, *, slug: str | None) -> Caller:
-    """A person acting for themselves in the tenant named, or in their only one."""
+    """A person acting for themselves in the tenant named, or in their only one.
+
+    Raises PermissionRefused where they belong to none, InvalidInput where to several.
+    """
     found = memberships_of(user, slug=slug)
     if not found:
         raise PermissionRefused("You do not belong to this tenant.", code="no_tenant")
