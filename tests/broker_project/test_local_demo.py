@@ -149,6 +149,9 @@ def test_it_stays_up_for_a_look_around_until_ctrl_c(settings: dict[str, str]) ->
         assert admin, seen
         with urlopen(admin[1], timeout=10) as response:  # noqa: S310
             assert "Log in" in response.read().decode()
+        second = play_once(settings)
+        assert second.returncode == 1
+        assert "A demo is running here already. End it" in second.stdout
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0
 
