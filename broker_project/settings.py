@@ -225,7 +225,7 @@ STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
 # Without `collectstatic` the files are found where their packages keep them.
 WHITENOISE_USE_FINDERS = not STATIC_ROOT.is_dir()
-warnings.filterwarnings("ignore", message="No directory at", module="whitenoise")
+warnings.filterwarnings("ignore", message="No directory at: .*staticfiles")
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [

@@ -2,7 +2,7 @@
 
 import logging
 
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 
 from agents.tool_registry import installed_tools
 from tenants.startup import require_safe_start
@@ -24,3 +24,6 @@ def refuse_wrong_settings() -> None:
             "keys and walls could not be checked against the database: %s",
             type(error).__name__,
         )
+    finally:
+        # Whoever asked goes on without it: a connection that is kept here is kept for ever.
+        connection.close()

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.worker import services
+
 MANAGE = [sys.executable, "manage.py", "check"]
 WORKER = [sys.executable, "-m", "celery", "-A", "broker_project", "worker", "-P", "solo"]
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,6 +59,18 @@ def test_a_worker_does_not_start_either() -> None:
 
     assert done.returncode == 1
     assert "Error: AGENT_PLUGINS names 'nosuch.plugin'" in done.stderr
+
+
+def test_what_is_asked_at_the_start_keeps_no_connection(db: None) -> None:
+    code = (
+        "import broker_project.asgi; from django.db import connection;"
+        " stats = connection.pool.get_stats();"
+        " print(stats['pool_size'], stats['pool_size'] - stats['pool_available'])"
+    )
+
+    done = started([sys.executable, "-c", code], **services())
+
+    assert done.stdout == "1 0\n", done.stderr
 
 
 def test_every_address_may_stand_in_a_file(tmp_path: Path) -> None:
