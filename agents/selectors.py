@@ -1,4 +1,7 @@
-"""Reads. Each takes the tenant, scope or caller that bounds what it may find."""
+"""Reads. Each takes the tenant, scope or caller that bounds what it may find.
+
+Those that give one row raise NotFound where there is none.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,7 @@ from agents.models import (
 from tenants.caller import Caller
 from tenants.errors import NotFound
 from tenants.models import Scope, Tenant
+from tenants.selectors import existing
 
 
 def agents_of(tenant: Tenant) -> QuerySet[Agent]:
@@ -40,26 +44,20 @@ def agents_of(tenant: Tenant) -> QuerySet[Agent]:
 
 def agent_of(tenant: Tenant, agent_id: UUID) -> Agent:
     """One agent of a tenant."""
-    agent = agents_of(tenant).filter(id=agent_id).first()
-    if agent is None:
-        raise NotFound("No such agent.")
-    return agent
+    return existing(agents_of(tenant).filter(id=agent_id), "agent")
 
 
 def agent_by_slug(tenant: Tenant, slug: str) -> Agent:
-    """The agent of a tenant with that slug."""
+    """The agent of a tenant with that slug. Raises NotFound."""
     agent = agents_of(tenant).filter(slug=slug).first()
     if agent is None:
-        raise NotFound("No such agent.", param="agent")
+        raise NotFound("No such agent: GET /api/v1/agents lists them by slug.", param="agent")
     return agent
 
 
 def agent_version_of(agent: Agent, number: int) -> AgentVersion:
     """One version of an agent."""
-    version = agent.versions.filter(number=number).first()
-    if version is None:
-        raise NotFound("No such version.")
-    return version
+    return existing(agent.versions.filter(number=number), "version")
 
 
 def threads_of(caller: Caller) -> QuerySet[Thread]:
@@ -69,10 +67,7 @@ def threads_of(caller: Caller) -> QuerySet[Thread]:
 
 def thread_of(caller: Caller, thread_id: UUID) -> Thread:
     """One thread of the caller's scope."""
-    thread = threads_of(caller).filter(id=thread_id).first()
-    if thread is None:
-        raise NotFound("No such thread.")
-    return thread
+    return existing(threads_of(caller).filter(id=thread_id), "thread")
 
 
 def schedules_of(caller: Caller) -> QuerySet[Schedule]:
@@ -82,10 +77,7 @@ def schedules_of(caller: Caller) -> QuerySet[Schedule]:
 
 def schedule_of(caller: Caller, schedule_id: UUID) -> Schedule:
     """One schedule of the caller's scope."""
-    schedule = schedules_of(caller).filter(id=schedule_id).first()
-    if schedule is None:
-        raise NotFound("No such schedule.")
-    return schedule
+    return existing(schedules_of(caller).filter(id=schedule_id), "schedule")
 
 
 def runs_of(caller: Caller) -> QuerySet[Run]:
@@ -97,10 +89,7 @@ def runs_of(caller: Caller) -> QuerySet[Run]:
 
 def run_of(caller: Caller, run_id: UUID) -> Run:
     """One run of the caller's scope."""
-    run = runs_of(caller).filter(id=run_id).first()
-    if run is None:
-        raise NotFound("No such run.")
-    return run
+    return existing(runs_of(caller).filter(id=run_id), "run")
 
 
 def run_retention_of(tenant: Tenant) -> RunRetention:
@@ -139,19 +128,14 @@ def prompts_of(tenant: Tenant) -> QuerySet[PromptFunction]:
 
 def prompt_of(tenant: Tenant, slug: str, *, param: str | None = None) -> PromptFunction:
     """One prompt function of a tenant."""
-    prompt = prompts_of(tenant).filter(slug=slug).first()
-    if prompt is None:
-        raise NotFound("No such prompt function.", param=param)
-    return prompt
+    return existing(prompts_of(tenant).filter(slug=slug), "prompt function", param=param)
 
 
 def version_of(prompt: PromptFunction, number: int | None = None) -> PromptVersion:
     """One version of a prompt function, the newest unless a number is given."""
     versions = prompt.versions.select_related("prompt").order_by("-number")
-    version = (versions if number is None else versions.filter(number=number)).first()
-    if version is None:
-        raise NotFound("No such version.", param="version")
-    return version
+    numbered = versions if number is None else versions.filter(number=number)
+    return existing(numbered, "version", param="version")
 
 
 def versions_in_use(tenant: Tenant, at: datetime | None = None) -> QuerySet[PromptVersion]:
@@ -172,10 +156,7 @@ def http_tools_of(tenant: Tenant) -> QuerySet[HttpTool]:
 
 def http_tool_of(tenant: Tenant, tool_id: UUID) -> HttpTool:
     """One HTTP tool of a tenant."""
-    tool = http_tools_of(tenant).filter(id=tool_id).first()
-    if tool is None:
-        raise NotFound("No such HTTP tool.")
-    return tool
+    return existing(http_tools_of(tenant).filter(id=tool_id), "HTTP tool")
 
 
 def mcp_servers_of(tenant: Tenant) -> QuerySet[McpServer]:
@@ -185,10 +166,7 @@ def mcp_servers_of(tenant: Tenant) -> QuerySet[McpServer]:
 
 def mcp_server_of(tenant: Tenant, server_id: UUID) -> McpServer:
     """One MCP server of a tenant."""
-    server = mcp_servers_of(tenant).filter(id=server_id).first()
-    if server is None:
-        raise NotFound("No such MCP server.")
-    return server
+    return existing(mcp_servers_of(tenant).filter(id=server_id), "MCP server")
 
 
 def tool_name_is_taken(tenant: Tenant, name: str) -> bool:
@@ -217,10 +195,7 @@ def webhook_endpoints_of(tenant: Tenant) -> QuerySet[WebhookEndpoint]:
 
 def webhook_endpoint_of(tenant: Tenant, webhook_id: UUID) -> WebhookEndpoint:
     """One webhook endpoint of a tenant."""
-    endpoint = webhook_endpoints_of(tenant).filter(id=webhook_id).first()
-    if endpoint is None:
-        raise NotFound("No such webhook endpoint.")
-    return endpoint
+    return existing(webhook_endpoints_of(tenant).filter(id=webhook_id), "webhook endpoint")
 
 
 def deliveries_of(endpoint: WebhookEndpoint) -> QuerySet[WebhookDelivery]:
@@ -230,7 +205,4 @@ def deliveries_of(endpoint: WebhookEndpoint) -> QuerySet[WebhookDelivery]:
 
 def delivery_of(endpoint: WebhookEndpoint, delivery_id: UUID) -> WebhookDelivery:
     """One delivery to an endpoint."""
-    delivery = deliveries_of(endpoint).filter(id=delivery_id).first()
-    if delivery is None:
-        raise NotFound("No such delivery.")
-    return delivery
+    return existing(deliveries_of(endpoint).filter(id=delivery_id), "delivery")

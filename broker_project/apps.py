@@ -1,3 +1,5 @@
+"""The app that joins the others."""
+
 from django.apps import AppConfig
 
 

@@ -10,11 +10,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "broker_project.settings")
 django = get_asgi_application()
 
 # Django must be set up first.
-from broker_project.startup import refuse_wrong_keys  # noqa: E402
+from broker_project.startup import refuse_wrong_settings  # noqa: E402
 from tenants.handover import StreamHandover  # noqa: E402
 
 application = StreamHandover(django)
 
 # A server may import this module inside its event loop, where Django refuses the ORM.
 with ThreadPoolExecutor(1) as thread:
-    thread.submit(refuse_wrong_keys).result()
+    thread.submit(refuse_wrong_settings).result()

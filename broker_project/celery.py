@@ -6,6 +6,7 @@ from typing import Any
 
 from celery import Celery
 from celery.signals import worker_init, worker_ready, worker_shutdown, worker_shutting_down
+from django.core.exceptions import ImproperlyConfigured
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "broker_project.settings")
 
@@ -15,11 +16,15 @@ app.autodiscover_tasks()
 
 
 @worker_init.connect
-def refuse_wrong_keys(**_: Any) -> None:
+def refuse_wrong_settings(**_: Any) -> None:
     """A worker that could open no key must not start and fail one run after another."""
-    from broker_project.startup import refuse_wrong_keys as refuse  # noqa: PLC0415 - needs Django
+    from broker_project import startup  # noqa: PLC0415 - needs Django
 
-    refuse()
+    try:
+        startup.refuse_wrong_settings()
+    except ImproperlyConfigured as error:
+        # Celery only logs what a handler raises, and starts all the same; but not this.
+        raise SystemExit(f"Error: {error}") from None
 
 
 @worker_ready.connect

@@ -93,9 +93,12 @@ OTHERS: dict[type[BaseException], tuple[int, str, str | None]] = {
     llm_errors.LLMBrokerError: (503, "broker_unavailable", "The broker is not ready."),
 }
 
-# DRF's own sentences for these quote what was sent, which may be a secret.
-UNQUOTED = {
-    "invalid_choice": "Not one of the values allowed here.",
+# In place of DRF's own sentences, which quote what was sent (it may be a secret) or leave the
+# caller without a next step.
+SENTENCES = {
+    "not_authenticated": "Send an access token: 'Authorization: Bearer brk_…'.",
+    "unsupported_media_type": "Send JSON, with 'Content-Type: application/json'.",
+    "invalid_choice": "Not one of the values allowed here: /api/docs/ lists them.",
     "does_not_exist": "No such object.",
 }
 
@@ -176,7 +179,7 @@ def _limit_problem(exc: llm_errors.LimitExceededError) -> Problem:
 
 def _rest_problem(exc: rest_errors.APIException) -> Problem:
     param, detail = _first_detail(exc.detail)
-    message = UNQUOTED.get(str(detail.code), str(detail))
+    message = SENTENCES.get(str(detail.code), str(detail))
     wait: float | None = getattr(exc, "wait", None)  # of Throttled
     return Problem(exc.status_code, str(detail.code), message, param or None, wait)
 

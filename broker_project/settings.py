@@ -3,7 +3,9 @@
 import warnings
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
+import dj_database_url
 import django_stubs_ext
 from django.core.exceptions import ImproperlyConfigured
 from environs import Env, validate
@@ -36,6 +38,26 @@ def _required(name: str, why: str) -> str:
     if not value:
         raise ImproperlyConfigured(f"{name} is not set: {why}")
     return value
+
+
+def _database() -> Any:
+    """Django's settings of DATABASE_URL; an error that does not repeat its password."""
+    url = _required("DATABASE_URL", "PostgreSQL; e.g. postgres://user:password@host:5432/name")
+    try:
+        return dj_database_url.parse(url)
+    except ValueError:
+        raise ImproperlyConfigured(
+            "DATABASE_URL is no database URL; it reads postgres://user:password@host:5432/name"
+        ) from None
+
+
+def _redis_url() -> str:
+    url = _required("REDIS_URL", "Redis or Valkey carries Celery; e.g. redis://127.0.0.1:6379/0")
+    if not url.startswith(("redis://", "rediss://")):
+        raise ImproperlyConfigured(
+            "REDIS_URL is no Redis URL; it reads redis://:password@host:6379/0 (rediss: TLS)"
+        )
+    return url
 
 
 SECRET_KEY = _required(
@@ -139,7 +161,7 @@ TEMPLATES = [
 
 DATABASES = {
     "default": {
-        **env.dj_db_url("DATABASE_URL"),
+        **_database(),
         "ENGINE": "tenants.db_backend",
         "CONN_HEALTH_CHECKS": True,
         # Threads of the engine and of the worker share few connections; see docs/decisions.md.
@@ -157,7 +179,7 @@ DATABASES = {
 DATABASE_ROLE = env.str("DATABASE_ROLE", default="broker_app")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-REDIS_URL = _required("REDIS_URL", "Redis or Valkey carries Celery; e.g. redis://127.0.0.1:6379/0")
+REDIS_URL = _redis_url()
 CELERY_BROKER_URL = REDIS_URL
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
@@ -203,7 +225,7 @@ STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
 # Without `collectstatic` the files are found where their packages keep them.
 WHITENOISE_USE_FINDERS = not STATIC_ROOT.is_dir()
-warnings.filterwarnings("ignore", message="No directory at", module="whitenoise")
+warnings.filterwarnings("ignore", message="No directory at: .*staticfiles")
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -220,7 +242,7 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "LLM broker",
-    "DESCRIPTION": "Chat through your own keys, background agents, and the journal of every call.",
+    "DESCRIPTION": "Provider keys of your own, background agents, and the journal of every call.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
@@ -255,8 +277,9 @@ AGENT_PLUGINS = env.list("AGENT_PLUGINS", default=["agents.native_tools"])
 RUN_DAYS = env.int("RUN_DAYS", default=None)
 
 # Runs of one tenant that a worker process works on at once; how long one goes on, in seconds,
-# while another tenant waits for its place; how long a worker that is stopped waits for models.
-RUNS_AT_ONCE = env.int("RUNS_AT_ONCE", default=1000)
+# while another tenant waits for its place; how long a worker that is stopped waits for models;
+# how long a run whose models are all away waits for one.
+RUNS_AT_ONCE = env.int("RUNS_AT_ONCE", default=1000, validate=validate.Range(min=1))
 RUN_SLICE = env.float("RUN_SLICE", default=10.0)
 RUN_HAND_OVER = env.float("RUN_HAND_OVER", default=5.0)
 RUN_MODEL_PATIENCE = env.float("RUN_MODEL_PATIENCE", default=86_400.0)
@@ -265,17 +288,18 @@ RUN_MODEL_PATIENCE = env.float("RUN_MODEL_PATIENCE", default=86_400.0)
 JOURNAL_SPOOL_DIR = env.str("JOURNAL_SPOOL_DIR", default=str(BASE_DIR / ".data" / "spool"))
 JOURNAL_SPOOL_MAX_BYTES = env.int("JOURNAL_SPOOL_MAX_BYTES", default=64 * 1024 * 1024)
 JOURNAL_SPOOL_MAX_SECONDS = env.float("JOURNAL_SPOOL_MAX_SECONDS", default=300.0)
-# Longer than any call takes: an attempt that is open after it lost its process.
 # Days that calls, and what they said, are kept where a tenant has no rule of its own.
 JOURNAL_METADATA_DAYS = env.int("JOURNAL_METADATA_DAYS", default=None)
 JOURNAL_PAYLOAD_DAYS = env.int("JOURNAL_PAYLOAD_DAYS", default=30)
+# Longer than any call takes: an attempt that is open after it lost its process.
 JOURNAL_LOST_AFTER_SECONDS = env.float("JOURNAL_LOST_AFTER_SECONDS", default=3600.0)
 
 # Prometheus reads /metrics with this token; without one there is no such page.
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 
+LOG_LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 LOG_FORMAT = env.str("LOG_FORMAT", default="line", validate=validate.OneOf(["line", "json"]))
-LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
+LOG_LEVEL = env.str("LOG_LEVEL", default="INFO", validate=validate.OneOf(LOG_LEVELS))
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

@@ -45,7 +45,7 @@ class Rules:
         return keeps
 
     def forget(self) -> None:
-        """Ask anew: a rule was changed."""
+        """Ask anew, for tests: elsewhere a changed rule holds when what is remembered is old."""
         self._known.clear()
 
 

@@ -1,3 +1,5 @@
+"""Routes of this app, under /api/v1/."""
+
 from django.urls import path
 
 from journal import views

@@ -37,6 +37,7 @@ from tenants.errors import NotFound
 from tenants.idempotency import idempotent
 from tenants.pagination import page_of
 from tenants.roles import CHAT_WRITE, JOURNAL_READ
+from tenants.selectors import existing
 from tenants.serializers import validated
 from tenants.serializers_base import StrictSerializer
 
@@ -89,9 +90,7 @@ class CallView(APIView):
         """The call, with its newest rating."""
         query = _query(LevelQuery, request)
         calls = selectors.reach_of(caller_of(request), query["level"]).calls()
-        call = selectors.with_score(calls).filter(id=call_id).first()
-        if call is None:
-            raise NotFound("No such call.")
+        call = existing(selectors.with_score(calls).filter(id=call_id), "call")
         return Response(_represented(call))
 
 

@@ -65,12 +65,17 @@ class AddressPolicy:
 
     @classmethod
     def of(cls, allowed: Iterable[str], *, private: bool = False) -> AddressPolicy:
-        """The policy of a list of host names, addresses and networks (``10.1.0.0/16``)."""
+        """The policy of a list of host names, addresses and networks (``10.1.0.0/16``).
+
+        Raises ValueError for what is none of them.
+        """
         hosts, networks = set(), []
         for entry in filter(None, map(str.strip, allowed)):
             try:
                 networks.append(ip_network(entry.strip("[]"), strict=False))
             except ValueError:
+                if "/" in entry:
+                    raise ValueError(f"{entry!r} is neither a host nor a network") from None
                 hosts.add(entry)
         return cls(frozenset(hosts), tuple(networks), private)
 

@@ -89,7 +89,10 @@ class AsyncBroker(AsyncCaller):
         super().__init__(Parts(pool, router, engine, Learner(quality, engine), declared), None)
 
     def for_scope(self, scope: str) -> AsyncCaller:
-        """A caller that pays with the keys of ``scope`` and stamps its rows with it."""
+        """A caller that pays with the keys of ``scope`` and stamps its rows with it.
+
+        Raises ValueError for an empty one.
+        """
         if not isinstance(scope, str) or not scope:
             raise ValueError(f"a scope is a non-empty text, got {scope!r}")
         return AsyncCaller(self._parts, scope)

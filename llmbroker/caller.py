@@ -141,7 +141,7 @@ class AsyncCaller:
         """A reply as it arrives: exactly one of ``prompt`` and ``messages``.
 
         Fails over until the first content; what breaks off after it raises
-        StreamInterruptedError, and never another model's text.
+        StreamInterruptedError, and never another model's text. Raises ValueError unless given one.
         """
         if (prompt is None) == (messages is None):
             raise ValueError("pass exactly one of prompt and messages")
@@ -164,7 +164,8 @@ class AsyncCaller:
         """A client for exactly one model: no pool, no failover, no journal.
 
         It pays with ``key``, else with the scope's first. Its calls raise UnknownModelError or
-        MissingKeyError; ``await`` it to know at once.
+        MissingKeyError; ``await`` it to know at once. Raises ValueError unless given either
+        ``alias`` or ``name``.
         """
         if (alias is None) == (name is None):
             raise ValueError("pass exactly one of alias and name")
@@ -186,7 +187,8 @@ class AsyncCaller:
     ) -> None:
         """Rate a call, 0.0 … 1.0, by its id or as the last successful one of a trace.
 
-        Raises UnknownCallError when this scope has no such answered call.
+        Raises UnknownCallError when this scope has no such answered call, ValueError for a score
+        out of range or unless given either ``call_id`` or ``trace_id``.
         """
         if (call_id is None) == (trace_id is None):
             raise ValueError("pass exactly one of call_id and trace_id")

@@ -117,6 +117,7 @@ def environment_models(home: str | Path | None = None) -> list[LLMConfig]:
 
     LLMBROKER_MODEL is the model to ask there; LLMBROKER_API_KEY may be missing, and then the
     server is called without a key. Having been chosen by hand, it is expected to be the best.
+    Raises LLMBrokerError where the URL is none, or the model is missing.
     """
     settings = EnvironmentSecrets(home)
     base_url, model = settings.value(BASE_URL), settings.value(MODEL)

@@ -111,7 +111,7 @@ class Source:
         return self._ready.popleft() if self._ready else None
 
     async def wait_for_content(self) -> None:
-        """Read up to the first piece; an answer without any is a failure."""
+        """Read up to the first piece; an answer without any is a failure. Raises ExchangeError."""
         await self._read()
         if not self._ready:
             self._assembler.finish()

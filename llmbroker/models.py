@@ -38,7 +38,7 @@ def check_params(params: Mapping[str, object]) -> None:
 
 
 def check_score(score: float) -> None:
-    """Refuse a rating outside 0 … 1."""
+    """Refuse a rating outside 0 … 1. Raises ValueError."""
     if isinstance(score, bool) or not 0.0 <= score <= 1.0:
         raise ValueError(f"a quality score lies within 0.0 and 1.0, got {score!r}")
 

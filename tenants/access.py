@@ -72,7 +72,10 @@ def deletable_limit(caller: Caller, limit_id: UUID) -> Limit:
 
 
 def writable_scope(caller: Caller, name: str | None) -> Scope:
-    """The scope that keys and tokens go into: the caller's own, or (admins) the shared one."""
+    """The scope that keys and tokens go into: the caller's own, or (admins) the shared one.
+
+    Raises NotFound.
+    """
     if name is None or name == str(caller.scope.pk):
         return caller.scope
     shared = Scope.objects.filter(tenant=caller.tenant, kind=Scope.Kind.SHARED).first()
@@ -85,7 +88,10 @@ def writable_scope(caller: Caller, name: str | None) -> Scope:
 def check_grant(
     caller: Caller, permissions: list[str], expires_at: datetime | None, now: datetime
 ) -> None:
-    """A token gives no more than its maker has, and one made with a token does not outlive it."""
+    """A token gives no more than its maker has, and one made with a token does not outlive it.
+
+    Raises PermissionRefused, and InvalidInput for a time that has passed.
+    """
     beyond = sorted(set(permissions) - caller.permissions)
     if beyond:
         raise PermissionRefused(

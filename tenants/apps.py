@@ -4,12 +4,14 @@ from django.apps import AppConfig
 
 
 class TenantsConfig(AppConfig):
-    """Refuses to start with encryption keys that cannot be read."""
+    """Refuses to start with settings of its own that cannot be read."""
 
     name = "tenants"
 
     def ready(self) -> None:
-        """Register the checks and the API description; read the keyring once."""
-        from tenants import checks, schema, vault  # noqa: F401, PLC0415 - models are ready only now
+        """Register the checks and the API description; read keyring and addresses once."""
+        # Models are ready only now.
+        from tenants import addresses, checks, schema, vault  # noqa: F401, PLC0415
 
         vault.keyring()
+        addresses.address_policy()

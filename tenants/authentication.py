@@ -22,7 +22,10 @@ from tenants.tokens import TokenText, parse_token
 USE_NOTED_EVERY = timedelta(minutes=5)
 
 # One sentence for every reason: an answer that tells them apart helps only a guesser.
-REFUSED = "This access token is not valid, or no longer so."
+REFUSED = (
+    "This access token is not valid, or no longer so: it is incomplete, has expired or was revoked."
+    " Make another in the admin site, or by POST /api/v1/tokens with one that is valid."
+)
 
 
 class AccessTokenAuthentication(BaseAuthentication):
@@ -86,7 +89,10 @@ def _caller_of(parsed: TokenText, now: datetime) -> Caller:
 
 
 def caller_by_membership(user: User, *, slug: str | None) -> Caller:
-    """A person acting for themselves in the tenant named, or in their only one."""
+    """A person acting for themselves in the tenant named, or in their only one.
+
+    Raises PermissionRefused where they belong to none, InvalidInput where to several.
+    """
     found = memberships_of(user, slug=slug)
     if not found:
         raise PermissionRefused("You do not belong to this tenant.", code="no_tenant")

@@ -50,7 +50,7 @@ class Caller:
 
 
 def caller_of(request: Request) -> Caller:
-    """The caller that authentication found."""
+    """The caller that authentication found. Raises NotAuthenticated."""
     if not isinstance(request.auth, Caller):
         raise NotAuthenticated("Send an access token: 'Authorization: Bearer brk_…'.")
     return request.auth

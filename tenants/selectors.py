@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 
 from tenants.caller import Caller
 from tenants.context import Lookup, Reach, current, scope_active
@@ -24,6 +24,15 @@ from tenants.models import (
 from tenants.roles import ADMIN
 
 ScopeLike: TypeAlias = User | Scope | UUID | str
+RowT = TypeVar("RowT", bound=Model)
+
+
+def existing(rows: QuerySet[RowT], what: str, *, param: str | None = None) -> RowT:
+    """The first of ``rows``. NotFound, which calls it ``what``, where there is none."""
+    row = rows.first()
+    if row is None:
+        raise NotFound(f"No such {what}.", param=param)
+    return row
 
 
 def scope_of(subject: ScopeLike, tenant: Tenant | None = None) -> Scope:
@@ -50,10 +59,7 @@ def _scope_of(scopes: QuerySet[Scope], subject: ScopeLike, tenant: Tenant | None
         scopes = scopes.filter(tenant=tenant)
     if isinstance(subject, User):
         return _personal_scope(scopes, subject)
-    found = scopes.filter(pk=_id_of(subject)).first()
-    if found is None:
-        raise NotFound("No such scope.")
-    return found
+    return existing(scopes.filter(pk=_id_of(subject)), "scope")
 
 
 def _id_of(subject: Scope | UUID | str) -> UUID:

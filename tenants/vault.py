@@ -37,7 +37,8 @@ def keyring() -> Keyring:
     if isinstance(parsed, str):
         raise ImproperlyConfigured(
             f"BROKER_ENCRYPTION_KEYS: {parsed}."
-            " It reads 'new:<base64 of 32 bytes>,old:<…>', the encrypting key first."
+            " It reads 'new:<base64 of 32 bytes>,old:<…>', the encrypting key first;"
+            " `python -m broker_project.local.secrets` prints one."
         )
     return parsed
 

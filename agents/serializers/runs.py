@@ -14,7 +14,7 @@ from agents.models import Agent, AgentVersion, Event, Run, Step
 from agents.models.agents import MAX_STEPS, PREFERENCES
 from agents.serializers.http_tools import ObjectSchema
 from agents.serializers.tools import ToolNames
-from agents.serializers.values import JSONObject, Metadata, OutputSchema, VariableValues
+from agents.serializers.values import Metadata, OutputSchema, VariableValues
 from agents.services.threads import STRATEGIES
 from agents.streams.frames import event_json
 from agents.structured import answer_of
@@ -266,37 +266,3 @@ class EventOutput(serializers.ModelSerializer[Event]):
     def to_representation(self, instance: Event) -> dict[str, Any]:
         """As streams show it."""
         return event_json(instance)
-
-
-class DecisionInput(StrictSerializer):
-    """A decision about one call that waits."""
-
-    tool_call_id = serializers.CharField()
-    decision = serializers.ChoiceField(["approve", "edit", "reject"])
-    arguments = JSONObject(required=False, help_text="Of an edit: what the tool is called with.")
-    message = serializers.CharField(
-        max_length=2000,
-        required=False,
-        allow_blank=True,
-        help_text="Of a rejection: what the model is told.",
-    )
-
-
-class ApprovalsInput(StrictSerializer):
-    """Decisions, of all calls that wait or of some."""
-
-    approvals = DecisionInput(many=True, allow_empty=False)
-
-
-class ToolOutputInput(StrictSerializer):
-    """What became of one call that waits."""
-
-    tool_call_id = serializers.CharField()
-    output = serializers.CharField(allow_blank=True, trim_whitespace=False)
-    failed = serializers.BooleanField(required=False)
-
-
-class ToolOutputsInput(StrictSerializer):
-    """Outputs, of all calls that wait or of some."""
-
-    tool_outputs = ToolOutputInput(many=True, allow_empty=False)

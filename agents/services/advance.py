@@ -25,14 +25,14 @@ from agents.services.dispatch import Claimed
 from agents.services.failures import failure_of
 from agents.services.leases import CancelRequestedError, LeaseLostError
 from agents.services.ledger import Ledger
-from agents.services.needs import effect_of, needs_of, with_client_tools
+from agents.services.needs import with_client_tools
+from agents.services.next_steps import answered, ready_steps, unreserve
 from agents.services.outcomes import CANCELLED, HANDED_OVER, PUT_BACK, Outcome
 from agents.services.patience import is_patient
 from agents.services.recording import Record
 from agents.services.replay import Position, position_of
 from agents.services.tool_calls import run_tool
 from agents.streams.telling import Telling
-from agents.structured import MISFIT
 from agents.tool_registry import ToolRegistry, chosen_of_installed, installed_tools
 from llmbroker import ToolResult
 from llmbroker.attribution import attributed
@@ -48,9 +48,6 @@ from llmbroker.tools.turn import MAX_TOOL_CONCURRENCY
 from tenants.context import Reach, scope_active
 
 T = TypeVar("T")
-
-MAX_ATTEMPTS = 3
-"""A step that has taken so many workers down with it is not given a further one."""
 
 log = logging.getLogger(__name__)
 
@@ -159,7 +156,7 @@ class RunAtWork:
             until, goes_on = error.retry_at, position.loop.steps_taken > answers_before
             if until is None or not (goes_on or is_patient(self.run, self._steps, until)):
                 return Outcome(Run.Status.FAILED, last_error=failure_of(error))
-            _unreserve(position.open)
+            unreserve(position.open)
             return Outcome(Run.Status.QUEUED, due_at=until)
         except (LLMRequestError, LLMBrokerError) as error:
             if isinstance(error, LimitExceededError) and error.is_money:
@@ -173,7 +170,7 @@ class RunAtWork:
                 return self._left_as_wished(position)
             if loop.exhausted and loop.stop is not None:
                 return Outcome.stopped(loop.stop)
-            steps, obstacle = _ready(position, tools)
+            steps, obstacle = ready_steps(position, tools)
             if obstacle is not None:
                 return obstacle
             self._last_answer = loop.stop
@@ -182,7 +179,7 @@ class RunAtWork:
                 await self._call_model(steps[0], position)
             else:
                 await self._call_tools(steps, position, tools)
-        return _answer(position, self._last_answer)
+        return answered(position, self._last_answer)
 
     async def _call_model(self, step: Step, position: Position) -> None:
         run, loop = self.run, position.loop
@@ -250,7 +247,7 @@ class RunAtWork:
         async with lane if function is not None and function.sequential else slots:
             await self._confirm()
             if self.wish >= Wish.CANCEL:
-                _unreserve([step])
+                unreserve([step])
                 return
             result = await self._tool_result(step, position, tools)
             self._record.result(step, result, position)
@@ -296,48 +293,5 @@ class RunAtWork:
             raise LeaseLostError
         if self.wish >= Wish.CANCEL:
             return CANCELLED
-        _unreserve(position.open)
+        unreserve(position.open)
         return PUT_BACK if self.wish is Wish.PUT_BACK else HANDED_OVER
-
-
-def _unreserve(steps: Sequence[Step]) -> None:
-    """Take back reservations, on purpose: no worker was lost over these steps."""
-    for step in steps:
-        if step.status == Step.Status.IN_PROGRESS:
-            step.status, step.attempts = Step.Status.QUEUED, step.attempts - 1
-
-
-def _ready(position: Position, tools: ToolRegistry) -> tuple[list[Step], Outcome | None]:
-    """The steps that can be made now; or the outcome, where none can."""
-    steps = position.due()
-    for step in steps:
-        if step.attempts >= MAX_ATTEMPTS:
-            return [], Outcome.failed(
-                "worker_lost",
-                f"The worker was lost {step.attempts} times during step {step.number}.",
-            )
-        if step.kind == Step.Kind.TOOL_CALL:
-            step.needs = needs_of(step, position, tools)
-            step.effect = effect_of(step, tools)
-    ready = [step for step in steps if step.needs is None]
-    if not ready:
-        return [], Outcome(Run.Status.REQUIRES_ACTION)
-    most = position.run.max_tool_calls
-    asked = sum(step.kind == Step.Kind.TOOL_CALL for step in ready)
-    if most is not None and asked and position.tool_calls + asked > most:
-        return [], Outcome(Run.Status.INCOMPLETE, incomplete_reason=Run.IncompleteReason.BUDGET)
-    return ready, None
-
-
-def _answer(position: Position, stopped: Stop | None) -> Outcome:
-    """``stopped`` is the limit beyond which the model was asked for one last answer."""
-    reply = position.loop.reply
-    if stopped is not None:
-        return replace(Outcome.stopped(stopped), output_text=reply.text)
-    if reply.finish_reason == "length":
-        return Outcome(
-            Run.Status.INCOMPLETE, reply.text, incomplete_reason=Run.IncompleteReason.MAX_TOKENS
-        )
-    if position.loop.fault is not None:
-        return replace(Outcome.failed("invalid_output", MISFIT), output_text=reply.text)
-    return Outcome(Run.Status.COMPLETED, reply.text)

@@ -35,7 +35,10 @@ def instructions_for(
 
 
 def check_instructions(version: PromptVersion, available: ToolRegistry) -> None:
-    """Refuse a prompt that calls what cannot be called while a request waits for its answer."""
+    """Refuse a prompt that calls what cannot be called while a request waits for its answer.
+
+    Raises InvalidInput.
+    """
     for call in PromptTemplate(version.template).calls:
         name = call.name.replace(".", "-")
         if name not in available or not is_harmless(available[name]):

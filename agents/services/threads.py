@@ -20,7 +20,8 @@ from agents.services.doorbell import ring
 from llmbroker.models import Message
 from llmbroker.text import storable_json
 from tenants.caller import Caller
-from tenants.errors import Conflict, NotFound
+from tenants.errors import Conflict
+from tenants.selectors import existing
 
 Strategy = Literal["reject", "enqueue", "interrupt"]
 STRATEGIES: tuple[Strategy, ...] = ("reject", "enqueue", "interrupt")
@@ -59,10 +60,7 @@ def delete_thread(*, thread: Thread) -> None:
 
 def locked(thread_id: UUID | None) -> Thread:
     """The thread, which nobody else changes until the transaction ends. Raises NotFound."""
-    thread = Thread.objects.select_for_update().filter(pk__in=[thread_id]).first()
-    if thread is None:
-        raise NotFound("No such thread.")
-    return thread
+    return existing(Thread.objects.select_for_update().filter(pk__in=[thread_id]), "thread")
 
 
 def add_messages(

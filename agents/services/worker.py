@@ -234,7 +234,7 @@ def advance_run(
 ) -> None:
     """Work on one run out of its turn, and return when it is over or must wait.
 
-    Does nothing if it is not due, or somebody else's now. For commands and tests.
+    Does nothing if it is not due, or somebody else's now. For tests.
     """
     own = ledger is None
     ledger = ledger or Ledger()

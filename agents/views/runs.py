@@ -13,8 +13,8 @@ from rest_framework.views import APIView
 from agents.models import Run, Step
 from agents.pages import numbered_page
 from agents.selectors import run_of, runs_of
+from agents.serializers.answers import ApprovalsInput, ToolOutputsInput
 from agents.serializers.runs import (
-    ApprovalsInput,
     CancelledRuns,
     RetryInput,
     RunFilter,
@@ -22,7 +22,6 @@ from agents.serializers.runs import (
     RunOutput,
     RunSummary,
     StepOutput,
-    ToolOutputsInput,
 )
 from agents.services.answering import Decision, ToolOutput, decide, submit_tool_outputs
 from agents.services.cancelling import cancel_run, cancel_runs

@@ -15,6 +15,10 @@ class ApiError(Exception):
         self.code = error.get("code")
 
 
+class NotReadyError(Exception):
+    """The server is up and lacks one of its own; the message says which setting names that."""
+
+
 @dataclass(frozen=True)
 class Api:
     """/api/v1 of one server, with one access token."""
@@ -41,6 +45,16 @@ class Api:
         except UnreachableError:
             return False
         return True
+
+    def require_ready(self) -> None:
+        """Raise NotReadyError where the server cannot reach its database or Redis."""
+        told = send_json("GET", f"{self.url}/readyz", timeout=10).body
+        for name, setting in {"database": "DATABASE_URL", "redis": "REDIS_URL"}.items():
+            if told[name] != "ok":
+                raise NotReadyError(
+                    f"Nothing answers at {setting} ({name}): start it, correct {setting}, or unset"
+                    " it for an embedded server."
+                )
 
     def knows_token(self) -> bool:
         """Whether the token is good here."""

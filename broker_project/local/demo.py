@@ -7,17 +7,20 @@ DEMO_PORT, and ONCE=1 to end after the answer: exit status 0 only if the run com
 
 import os
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
 from broker_project.local import parts
-from broker_project.local.api import Api, ApiError
+from broker_project.local.api import Api, ApiError, NotReadyError
 from broker_project.local.demo_tenant import CommandError, account, offer, run_command
 from broker_project.local.demo_view import View
 from broker_project.local.embedded import ServicesUnavailableError
+from broker_project.local.files import locked
 from broker_project.local.json_http import UnreachableError
-from broker_project.local.paths import log_dir
-from broker_project.local.ports import HOST, free_port
+from broker_project.local.paths import data_dir, log_dir
+from broker_project.local.ports import HOST, PortError, free_port, port_by
 from broker_project.local.processes import EndedError, Processes, interruptible
 from broker_project.local.providers import ChoiceError, ModelChoice, choose, models_at
 from broker_project.local.services import services
@@ -30,9 +33,15 @@ TOOLS = ["today", "weather", "calculate"]
 POLL_SECONDS = 0.2
 TERMINAL = {"completed", "failed", "cancelled", "incomplete", "expired"}
 INTERRUPTED = 130
+
+
+class TwoDemosError(Exception):
+    """Another demo has this folder."""
+
+
 PROBLEMS = (
-    *(ApiError, ChoiceError, CommandError, EndedError),
-    *(ServicesUnavailableError, TimeoutError, UnreachableError),
+    *(ApiError, ChoiceError, CommandError, EndedError, NotReadyError, PortError),
+    *(ServicesUnavailableError, TimeoutError, TwoDemosError, UnreachableError),
 )
 
 
@@ -43,7 +52,7 @@ def main() -> int:
     once = os.environ.get("ONCE", "") not in {"", "0"}
     view = View()
     try:
-        with interruptible(), services(), Processes() as processes:
+        with interruptible(), _only_one(), services(), Processes() as processes:
             return _demonstrate(view, processes, once=once)
     except PROBLEMS as error:
         view.problem(str(error))
@@ -51,6 +60,20 @@ def main() -> int:
     except KeyboardInterrupt:
         view.console.print("\nStopped.")
         return INTERRUPTED
+
+
+@contextmanager
+def _only_one() -> Iterator[None]:
+    """Two demos would call the practice model of whichever began last, and lose it with that."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(data_dir() / "demo.lock", wait=False))
+        except BlockingIOError:
+            raise TwoDemosError(
+                "A demo is running here already. End it with Ctrl-C in its terminal, or give this"
+                " one a folder of its own: BROKER_DATA_DIR=/tmp/demo make demo"
+            ) from None
+        yield
 
 
 def _demonstrate(view: View, processes: Processes, *, once: bool) -> int:
@@ -71,12 +94,13 @@ def _demonstrate(view: View, processes: Processes, *, once: bool) -> int:
 def _start(view: View, processes: Processes) -> str:
     """Migrate and start web and worker; the web server's URL."""
     run_command("migrate", "--no-input")
-    view.stage("Database and queue are up, the tables are made")
-    port = free_port(int(os.environ.get("DEMO_PORT", "8000")))
+    view.stage("The database is up, its tables are made")
+    port = port_by("DEMO_PORT")
     url = f"http://{HOST}:{port}"
     processes.start("web server", parts.web(port), log_dir() / "web.log")
     processes.start("worker", parts.worker(), log_dir() / "worker.log")
     processes.wait_until(Api(url).answers, "The web server")
+    Api(url).require_ready()
     view.stage(f"Web server on {url} and a worker (logs in {log_dir()})")
     return url
 

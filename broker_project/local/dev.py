@@ -7,7 +7,7 @@ import time
 from broker_project.local import parts
 from broker_project.local.demo_tenant import CommandError, run_command
 from broker_project.local.embedded import ServicesUnavailableError
-from broker_project.local.ports import free_port
+from broker_project.local.ports import PortError, port_by
 from broker_project.local.processes import EndedError, Processes, interruptible
 from broker_project.local.services import services
 
@@ -20,13 +20,13 @@ def main() -> int:
     try:
         with interruptible(), services(), Processes() as processes:
             run_command("migrate", "--no-input")
-            port = free_port(int(os.environ.get("DEV_PORT", "8000")))
+            port = port_by("DEV_PORT")
             processes.start("web server", parts.web(port, reload=True))
             processes.start("worker", parts.worker())
             while True:
                 processes.check()
                 time.sleep(0.5)
-    except (CommandError, EndedError, ServicesUnavailableError) as error:
+    except (CommandError, EndedError, PortError, ServicesUnavailableError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     except KeyboardInterrupt:

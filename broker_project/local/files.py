@@ -16,11 +16,14 @@ def open_private(path: Path) -> IO[str]:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of ``path`` alone; the system frees it when the process dies."""
+def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """Hold the lock of ``path`` alone; the system frees it when the process dies.
+
+    Without ``wait`` raises BlockingIOError where another process has it.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with open_private(path) as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -89,8 +89,3 @@ def moment(deadline: datetime | timedelta | None, clock: Clock = time.time) -> f
     if deadline.tzinfo is None:
         raise ValueError("a deadline needs a time zone, such as datetime.now(UTC)")
     return deadline.timestamp()
-
-
-def as_datetime(seconds: float) -> datetime:
-    """Seconds since the epoch as a time in UTC."""
-    return datetime.fromtimestamp(seconds, UTC)

@@ -84,7 +84,7 @@ def build_request(
 
 
 def check_messages(messages: Sequence[Message]) -> None:
-    """Refuse what is no conversation."""
+    """Refuse what is no conversation. Raises ValueError."""
     for message in messages or (None,):
         if not has_role(message):
             raise ValueError("messages is a list of at least one {'role': …, 'content': …}")
@@ -93,7 +93,7 @@ def check_messages(messages: Sequence[Message]) -> None:
 def check_tool_choice(
     tools: Sequence[ToolSchema] | None, params: Mapping[str, object] | None
 ) -> None:
-    """Refuse a ``tool_choice`` that demands a tool when no tools are given."""
+    """Refuse a ``tool_choice`` that demands a tool when no tools are given. Raises ValueError."""
     choice = params.get("tool_choice") if params else None
     if not tools and choice not in (None, "none", "auto"):
         raise ValueError("tool_choice demands a tool call, but no tools are given")

@@ -39,7 +39,10 @@ def new_data_key(*, tenant: Tenant) -> DataKey:
 
 
 def register_encryption_key(*, kek_id: str) -> None:
-    """Note the key's check value before its first use; refuse another key under a known id."""
+    """Note the key's check value before its first use; refuse another key under a known id.
+
+    Raises SecretUnavailable for such a one.
+    """
     value = vault.keyring().check_value(kek_id)
     known, _ = EncryptionKey.objects.get_or_create(kek_id=kek_id, defaults={"check_value": value})
     if not hmac.compare_digest(bytes(known.check_value), value):
@@ -98,7 +101,10 @@ def forget_unused_encryption_keys() -> list[str]:
 
 
 def abandon_encryption_key(*, kek_id: str, now: datetime) -> None:
-    """Give up a lost key: start-up no longer asks for it, and what it encrypted is re-entered."""
+    """Give up a lost key: start-up no longer asks for it, and what it encrypted is re-entered.
+
+    Raises NotFound for a key that was never used, InvalidInput for one that is not lost.
+    """
     if kek_id in vault.keyring().ids:
         raise InvalidInput(f"{kek_id!r} is in BROKER_ENCRYPTION_KEYS: it is not lost.")
     if not EncryptionKey.objects.filter(kek_id=kek_id).update(abandoned_at=now):

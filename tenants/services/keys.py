@@ -56,7 +56,10 @@ def update_key(
     priority: int | None = None,
     status: str | None = None,
 ) -> ProviderKey:
-    """Change what is given. A new value makes the key active again and forgets its last error."""
+    """Change what is given. A new value makes the key active again and forgets its last error.
+
+    Raises InvalidInput.
+    """
     if status == ProviderKey.Status.REFUSED:
         raise InvalidInput("Only a provider's answer marks a key refused.", param="status")
     changes: dict[str, Any] = {"label": label, "priority": priority, "status": status}

@@ -23,7 +23,10 @@ def set_limit(
     scope: Scope | None = None,
     token: AccessToken | None = None,
 ) -> Limit:
-    """Set a limit, or change the one there is; it holds in every process within a second."""
+    """Set a limit, or change the one there is; it holds in every process within a second.
+
+    Raises InvalidInput.
+    """
     if scope is not None and token is not None:
         raise InvalidInput("A limit is a scope's or a token's.", param="token")
     if kind not in Limit.MONEY and value != int(value):

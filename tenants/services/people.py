@@ -86,7 +86,10 @@ def ensure_personal_scope(*, tenant: Tenant, user: User) -> Scope:
 
 
 def person_by_email(*, email: str) -> User:
-    """The user with that address, made if there is none. A new one has no password."""
+    """The user with that address, made if there is none. A new one has no password.
+
+    Raises Conflict where several have it.
+    """
     found = list(User.objects.filter(email__iexact=email)[:2])
     if len(found) > 1:
         raise Conflict(f"Several users have the address {email}.", param="email")

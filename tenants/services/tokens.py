@@ -36,7 +36,7 @@ def create_token(
     created_by: User | None,
     expires_at: datetime | None = None,
 ) -> NewToken:
-    """A token that acts as ``scope``."""
+    """A token that acts as ``scope``. Raises InvalidInput for permissions that there are not."""
     wanted = sorted(set(permissions))
     if not wanted or not ALL.issuperset(wanted):
         raise InvalidInput(

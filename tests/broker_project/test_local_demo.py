@@ -59,6 +59,23 @@ def in_order(text: str, *parts: str) -> bool:
     return re.search(".*".join(map(re.escape, parts)), text, re.DOTALL) is not None
 
 
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"REDIS_URL": "redis://127.0.0.1:9/0"}, "Nothing answers at REDIS_URL"),
+        ({"DEMO_PORT": "abc"}, "DEMO_PORT=abc is no port; it is a number, such as 8000."),
+    ],
+)
+def test_what_is_set_wrong_is_named_and_nothing_is_waited_for(
+    settings: dict[str, str], wrong: dict[str, str], says: str
+) -> None:
+    result = play_once(settings, **wrong)
+
+    assert result.returncode == 1
+    assert says in result.stdout + result.stderr
+    assert "Traceback" not in result.stderr
+
+
 def test_the_agent_calls_its_tools_and_answers_though_the_weather_is_out_of_reach(
     settings: dict[str, str],
 ) -> None:
@@ -132,6 +149,9 @@ def test_it_stays_up_for_a_look_around_until_ctrl_c(settings: dict[str, str]) ->
         assert admin, seen
         with urlopen(admin[1], timeout=10) as response:  # noqa: S310
             assert "Log in" in response.read().decode()
+        second = play_once(settings)
+        assert second.returncode == 1
+        assert "A demo is running here already. End it" in second.stdout
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0
 

@@ -94,6 +94,19 @@ def test_the_seed_task_asks_for_three_tools_one_after_another(base_url: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("question", "zone"),
+    [
+        ("What day is it in Tashkent, and what is 30 * 1.8 + 32?", {"timezone": "Asia/Tashkent"}),
+        ("What day is it?", {}),
+    ],
+)
+def test_the_date_is_asked_for_where_the_question_is_about(
+    base_url: str, question: str, zone: dict[str, str]
+) -> None:
+    assert converse(base_url, question, TOOLS)[0][0] == ("today", zone)
+
+
+@pytest.mark.parametrize(
     ("question", "answer"),
     [
         ("What's the weather in London?", "Weather in London: 12°C, bulutli."),

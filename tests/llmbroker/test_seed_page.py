@@ -41,7 +41,10 @@ def tool_texts(server: ModelServer) -> list[str]:
 
 
 def test_the_page_s_first_program_prints_the_answer_and_who_gave_it(
-    server: ModelServer, monkeypatch: pytest.MonkeyPatch, tmp_path
+    server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name, value in {"BASE_URL": server.base_url, "MODEL": "m", "API_KEY": "sk-1"}.items():
@@ -55,9 +58,10 @@ def test_the_page_s_first_program_prints_the_answer_and_who_gave_it(
         tools=TOOLS,
         dispatch={"get_weather": get_weather},
     )
+    print(reply.text, "— ответила", reply.llm_name)  # noqa: T201 - the page's
     broker.close()
 
-    assert reply.text == "В Москве 20°C."
+    assert capsys.readouterr().out == f"В Москве 20°C. — ответила {reply.llm_name}\n"
     assert reply.llm_name
     assert tool_texts(server) == ["В Москве сейчас 20°C"]
     assert server.requests[0].body["tools"] == TOOLS
@@ -77,6 +81,7 @@ def test_usage_is_that_of_the_last_call_and_the_journal_holds_every_call(
     rows = broker.calls(trace_id="t-1")
     assert [row.usage.prompt_tokens for row in rows if row.usage] == [130, 100]
     assert rows[0].id == reply.call_id
+    assert sum(row.usage.total_tokens for row in rows if row.usage) == 257
 
 
 def test_the_async_loop_gives_the_same(server: ModelServer) -> None:
@@ -131,6 +136,17 @@ def test_operation_trace_and_wait_go_to_every_call(
 
     rows = broker.calls()
     assert [(row.operation, row.trace_id) for row in rows] == [("weather-agent", "запрос-7")] * 2
+
+
+def test_without_an_operation_all_calls_are_of_one_kind(
+    server: ModelServer, make_broker: MakeBroker
+) -> None:
+    server.script(MOSCOW, say("Тепло."))
+    broker = make_broker(model(server))
+
+    llmbroker.run_tool_loop(broker, QUESTION, tools=TOOLS, dispatch={"get_weather": get_weather})
+
+    assert [row.operation for row in broker.calls()] == [None, None]
 
 
 def test_a_rating_by_trace_rates_the_last_successful_call_only(
@@ -189,14 +205,28 @@ def test_a_direct_client_never_moves_to_another_model(
     assert other_server.requests == []
 
 
+@pytest.mark.parametrize("knob", [{"operation": "weather"}, {"trace_id": "t"}, {"wait": 5}])
 def test_a_direct_client_knows_no_knobs_of_the_pool(
-    server: ModelServer, make_broker: MakeBroker
+    server: ModelServer, make_broker: MakeBroker, knob: dict[str, object]
 ) -> None:
     client = make_broker(direct=[model(server, "one")]).direct(name="one")
 
-    with pytest.raises(TypeError, match="operation"):
-        llmbroker.run_tool_loop(client, QUESTION, operation="weather")
+    with pytest.raises(TypeError, match=next(iter(knob))):
+        llmbroker.run_tool_loop(client, QUESTION, **knob)
     assert server.requests == []
+
+
+def test_a_direct_client_s_timeout_bounds_each_call(
+    server: ModelServer, make_broker: MakeBroker
+) -> None:
+    server.script(MOSCOW, say("Тепло.").after(5.0))
+    client = make_broker(direct=[model(server, "one")]).direct(name="one")
+
+    with pytest.raises(llmbroker.LLMTimeoutError):
+        llmbroker.run_tool_loop(
+            client, QUESTION, tools=TOOLS, dispatch={"get_weather": get_weather}, timeout=0.3
+        )
+    assert len(server.requests) == 2
 
 
 def test_the_catalog_s_tool_params_are_sent_with_tools_every_round_and_the_caller_s_win(
@@ -234,6 +264,41 @@ def test_a_tool_s_exception_is_told_to_the_model_and_never_raised(
 
     assert reply.text == "Не знаю."
     assert tool_texts(server) == ["Tool get_weather failed: нет города Москве"]
+
+
+def test_after_a_failure_the_model_may_call_again_with_other_arguments(
+    server: ModelServer, make_broker: MakeBroker
+) -> None:
+    def picky(city: str) -> str:
+        if city != "Москва":
+            raise LookupError(f"нет города {city}")
+        return "20°C"
+
+    again = ask(("get_weather", {"city": "Москва"}), ids=("call_again",))
+    server.script(MOSCOW, again, say("Тепло."))
+
+    llmbroker.run_tool_loop(
+        make_broker(model(server)), QUESTION, tools=TOOLS, dispatch={"get_weather": picky}
+    )
+
+    assert tool_texts(server) == ["Tool get_weather failed: нет города Москве", "20°C"]
+
+
+def test_an_error_that_the_tool_tells_as_its_result_costs_a_step_and_ends_nothing(
+    server: ModelServer, make_broker: MakeBroker
+) -> None:
+    server.script(MOSCOW, say("Не знаю."))
+
+    reply = llmbroker.run_tool_loop(
+        make_broker(model(server)),
+        QUESTION,
+        tools=TOOLS,
+        dispatch={"get_weather": lambda city: "нет данных"},
+        max_steps=2,
+    )
+
+    assert reply.text == "Не знаю."
+    assert tool_texts(server) == ["нет данных"]
 
 
 def test_an_unknown_tool_is_told_to_the_model(server: ModelServer, make_broker: MakeBroker) -> None:

@@ -44,14 +44,14 @@ def respond(
         if function is None or not _complete(want):
             findings.append(Finding(want, Outcome.NO_TOOL if _complete(want) else Outcome.NO_CITY))
             continue
-        arguments = arguments_for(want, function, question, wants)
+        arguments = arguments_for(want, function, question)
         result = _result(done, function["name"], arguments)
         if result is None:
             return _call(messages, function, arguments)
         findings.append(finding(want, result))
     if available and not done and _must_call(tool_choice):
         function = available[0]["function"]
-        return _call(messages, function, arguments_for(Want(Kind.DATE), function, question, wants))
+        return _call(messages, function, arguments_for(Want(Kind.DATE), function, question))
     return answer(question, findings)
 
 

@@ -25,7 +25,9 @@ class Want:
 
 
 WEATHER = re.compile(
-    r"weather|forecast|temperature|\bob-?\s?havo|\bhavo\b|harorat|погод|температур", re.IGNORECASE
+    r"weather|forecast|temperature|\b(?:how|is it) (?:warm|cold)\b|"
+    r"\bob-?\s?havo|\bhavo\b|harorat|погод|температур",
+    re.IGNORECASE,
 )
 DATE = re.compile(
     r"\bdate\b|\b(?:what|which) day\b|day is it|\bqaysi kun|\bsana(?:si|sini|ni)?\b|nechanchi|"

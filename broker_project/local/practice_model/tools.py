@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
+from broker_project.local.practice_model.cities import cities_in
 from broker_project.local.practice_model.questions import Kind, Want
 
 Schema = dict[str, Any]
@@ -45,7 +47,7 @@ def fitting(kind: Kind, tools: Sequence[Schema]) -> Schema | None:
     return best if best is not None and _fit(kind, best) else None
 
 
-def arguments_for(want: Want, function: Schema, question: str, wants: Sequence[Want]) -> Schema:
+def arguments_for(want: Want, function: Schema, question: str) -> Schema:
     """Arguments by the function's schema: the want's subject, and what else is required."""
     parameters = function.get("parameters") or {}
     properties: dict[str, Schema] = parameters.get("properties") or {}
@@ -53,7 +55,7 @@ def arguments_for(want: Want, function: Schema, question: str, wants: Sequence[W
     arguments: Schema = {}
     if want.subject and (name := _subject_property(want.kind, properties, required)):
         arguments[name] = want.subject
-    zone = _zone(wants)
+    zone = _zone(question)
     for name, schema in properties.items():
         if name in arguments:
             continue
@@ -87,9 +89,10 @@ def _is_text(schema: Schema) -> bool:
     return "enum" not in schema and (kind == "string" or "string" in kind)
 
 
-def _zone(wants: Sequence[Want]) -> str | None:
-    cities = (want.subject.casefold() for want in wants if want.kind is Kind.WEATHER)
-    return next((ZONE_OF[city] for city in cities if city in ZONE_OF), None)
+def _zone(question: str) -> str | None:
+    """The time zone of the first city of the question whose zone is known."""
+    names = (city.name.casefold() for city in cities_in(question))
+    return next((ZONE_OF[name] for name in names if name in ZONE_OF), None)
 
 
 def _value(schema: Schema, question: str) -> object:
@@ -98,11 +101,4 @@ def _value(schema: Schema, question: str) -> object:
         return schema["default"]
     if choices := schema.get("enum"):
         return next((one for one in choices if str(one).lower() in question.lower()), choices[0])
-    empty: dict[str, object] = {
-        "integer": 0,
-        "number": 0,
-        "boolean": False,
-        "array": [],
-        "object": {},
-    }
-    return empty.get(str(schema.get("type")), "")
+    return copy(EMPTY.get(str(schema.get("type")), ""))
