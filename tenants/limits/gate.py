@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -63,12 +64,27 @@ class LimitGate:
         self._memory = memory or process_memory()
         self._purse = Purse(ledger, self._memory, clock)
         self._uses = KeyUses(self._memory, clock)
+        self._leaving: set[asyncio.Future[None]] = set()
         self._known: dict[tuple[str, UUID | None], tuple[float, Reach, list[Limit]]] = {}
 
     async def admit(self, outgoing: Outgoing) -> Admission | None:
-        """See Gate. The installation's own calls have no limits."""
+        """See Gate. The installation's own calls have no limits.
+
+        A caller that goes away meanwhile is let in to the end, and then out again: what is
+        being taken in a thread or in Redis can be given back only once it is known.
+        """
         if outgoing.scope is None:
             return None
+        entering = asyncio.ensure_future(self._enter(outgoing))
+        try:
+            return await asyncio.shield(entering)
+        except asyncio.CancelledError:
+            leaving = asyncio.ensure_future(self._turn_back(entering))
+            self._leaving.add(leaving)
+            leaving.add_done_callback(self._leaving.discard)
+            raise
+
+    async def _enter(self, outgoing: Outgoing) -> Admission | None:
         await self._uses.note(outgoing.key_id)
         reach, limits = await self._limits(outgoing.scope)
         if not limits:
@@ -94,6 +110,14 @@ class LimitGate:
         ticket = Ticket(outgoing.call_id, outgoing.config, rules, held)
         return Admission(ticket, answer_cap=settings.BROKER_UNCAPPED_ANSWER_TOKENS)
 
+    async def _turn_back(self, entering: asyncio.Future[Admission | None]) -> None:
+        await asyncio.wait([entering])
+        if entering.cancelled() or entering.exception() is not None:
+            return
+        admission = entering.result()
+        if admission is not None:
+            await self.settle(admission, Spent(billed=False))
+
     async def settle(self, admission: Admission, spent: Spent) -> None:
         """See Gate."""
         ticket = admission.ticket
@@ -106,7 +130,10 @@ class LimitGate:
             await self._purse.settle(ticket.held, self._amount(ticket.config, spent))
 
     async def aclose(self) -> None:
-        """Close the connections to Redis."""
+        """Let out those that are leaving, and close the connections to Redis."""
+        here = asyncio.get_running_loop()
+        leaving = [each for each in self._leaving if each.get_loop() is here]
+        await asyncio.gather(*leaving, return_exceptions=True)
         await self._rates.aclose()
         await self._purse.aclose()
 
@@ -135,10 +162,13 @@ class LimitGate:
         return amount
 
     def _amount(self, config: LLMConfig, spent: Spent) -> Decimal | None:
-        """What a call came to; None if nobody knows."""
+        """What a call came to; None if nobody knows, or the provider left a count out."""
         if not spent.billed:
             return Decimal(0)
-        return None if spent.usage is None else self._price(config, spent.usage)
+        usage = spent.usage
+        if usage is None or usage.prompt_tokens is None or usage.completion_tokens is None:
+            return None
+        return self._price(config, usage)
 
 
 def _read(scope: str, token_id: UUID | None) -> tuple[Reach, list[Limit]]:
