@@ -75,7 +75,7 @@ class LimitGate:
         """
         if outgoing.scope is None:
             return None
-        entering = asyncio.ensure_future(self._enter(outgoing))
+        entering = asyncio.ensure_future(self._enter(outgoing, outgoing.scope))
         try:
             return await asyncio.shield(entering)
         except asyncio.CancelledError:
@@ -84,9 +84,9 @@ class LimitGate:
             leaving.add_done_callback(self._leaving.discard)
             raise
 
-    async def _enter(self, outgoing: Outgoing) -> Admission | None:
+    async def _enter(self, outgoing: Outgoing, scope: str) -> Admission | None:
         await self._uses.note(outgoing.key_id)
-        reach, limits = await self._limits(outgoing.scope)
+        reach, limits = await self._limits(scope)
         if not limits:
             return None
         usage = _worst(outgoing)
