@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -79,9 +80,7 @@ class LimitGate:
         try:
             return await asyncio.shield(entering)
         except asyncio.CancelledError:
-            leaving = asyncio.ensure_future(self._turn_back(entering))
-            self._leaving.add(leaving)
-            leaving.add_done_callback(self._leaving.discard)
+            self._see_out(self._turn_back(entering))
             raise
 
     async def _enter(self, outgoing: Outgoing, scope: str) -> Admission | None:
@@ -116,10 +115,20 @@ class LimitGate:
             return
         admission = entering.result()
         if admission is not None:
-            await self.settle(admission, Spent(billed=False))
+            await self._settle(admission, Spent(billed=False))
+
+    def _see_out(self, leaving: Coroutine[Any, Any, None]) -> asyncio.Future[None]:
+        """Do it to the end, whoever still waits for it."""
+        task = asyncio.ensure_future(leaving)
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+        return task
 
     async def settle(self, admission: Admission, spent: Spent) -> None:
-        """See Gate."""
+        """See Gate. What was spent is counted also if the caller goes away meanwhile."""
+        await asyncio.shield(self._see_out(self._settle(admission, spent)))
+
+    async def _settle(self, admission: Admission, spent: Spent) -> None:
         ticket = admission.ticket
         if not isinstance(ticket, Ticket):
             raise TypeError("this admission is another gate's")

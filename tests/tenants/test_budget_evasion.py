@@ -164,6 +164,25 @@ def test_a_caller_that_goes_away_while_it_is_let_in_leaves_nothing_taken(gate, a
     assert not Reservation.objects.exists()
 
 
+def test_a_caller_that_goes_away_while_its_answer_is_counted_has_spent_it(gate, alice):
+    limited(alice.tenant, "requests_per_minute", 100)
+    limit = limited(alice.tenant, "usd_per_day", "10")
+
+    async def calls():
+        for number in range(60):
+            admission = await gate.admit(outgoing(alice.scope))
+            ending = asyncio.ensure_future(gate.settle(admission, answered(5)))
+            await asyncio.sleep(number / 20_000)
+            ending.cancel()
+            with suppress(asyncio.CancelledError):
+                await ending
+        await gate.aclose()
+
+    asyncio.run(calls())
+    assert not Reservation.objects.exists()
+    assert Spending.objects.get(limit=limit).spent == 60 * Decimal("0.05")
+
+
 def test_calls_that_begin_and_end_under_two_budgets_at_once_do_not_block_each_other(
     gate, clock, alice
 ):
