@@ -85,11 +85,19 @@ def writable_scope(caller: Caller, name: str | None) -> Scope:
 def check_grant(
     caller: Caller, permissions: list[str], expires_at: datetime | None, now: datetime
 ) -> None:
-    """A token gives no more than its maker has, and one made with a token does not outlive it."""
+    """A token gives no more than its maker has, and one made with a token does not outlive it.
+
+    One that has limits of its own makes none: the new one would not have them.
+    """
     beyond = sorted(set(permissions) - caller.permissions)
     if beyond:
         raise PermissionRefused(
             f"You do not hold {', '.join(beyond)} yourself.", param="permissions"
+        )
+    if caller.token is not None and Limit.objects.filter(token=caller.token).exists():
+        raise PermissionRefused(
+            "The token you call with has limits of its own, and makes no others.",
+            code="limited_token",
         )
     if expires_at is not None and expires_at <= now:
         raise InvalidInput("expires_at has passed.", param="expires_at")
