@@ -102,6 +102,9 @@ def bodies(acmes):
         {"name": "usd_per_day", "limit": "9", "scope": ids["scope_id"]},
         {"name": "usd_per_day", "limit": "9", "token": ids["token_id"]},
         {"key_policy": "own_only"},
+        {"step": 1}, {"approvals": [{"tool_call_id": "call_1", "decision": "approve"}]},
+        {"tool_outputs": [{"tool_call_id": "call_1", "output": "mine"}]},
+        {"runs": {"days": 1}}, {"calls": {"metadata_days": 1}},
         {"messages": [{"role": "user", "content": "hi"}], "agent": "theirs-of-acme"},
     ]  # fmt: skip
 
