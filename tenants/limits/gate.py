@@ -14,7 +14,6 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
-from llmbroker.errors import LimitExceededError
 from llmbroker.models import LLMConfig, Usage
 from llmbroker.outgoing import Admission, Outgoing, Spent
 from llmbroker.prices import cost_of
@@ -23,8 +22,9 @@ from tenants.database import in_thread_shared
 from tenants.limits.key_uses import KeyUses
 from tenants.limits.ledger import Ledger
 from tenants.limits.purse import Held, Purse, refusal
-from tenants.limits.rates import Rates, Refusal, Rule
+from tenants.limits.rates import Rates, Rule
 from tenants.limits.rules import limits_of, rule_of
+from tenants.limits.weighing import final_cost, too_much, worst
 from tenants.models import Limit
 from tenants.outage import Memory, process_memory
 from tenants.selectors import reach_of, scope_of
@@ -88,13 +88,13 @@ class LimitGate:
         reach, limits = await self._limits(scope)
         if not limits:
             return None
-        usage = _worst(outgoing)
+        usage = worst(outgoing)
         tokens = (usage.prompt_tokens or 0) + (usage.completion_tokens or 0)
         found = [(limit, rule_of(limit, tokens=tokens)) for limit in limits]
         rules = [rule for _, rule in found if rule is not None]
         refused = await self._rates.take(outgoing.call_id, rules) if rules else None
         if refused is not None:
-            raise _too_much(next(limit for limit, rule in found if rule is refused.rule), refused)
+            raise too_much(next(limit for limit, rule in found if rule is refused.rule), refused)
         money = [limit for limit in limits if limit.kind in Limit.MONEY]
         held = None
         if money:
@@ -133,7 +133,7 @@ class LimitGate:
         if not isinstance(ticket, Ticket):
             raise TypeError("this admission is another gate's")
         if ticket.rules:
-            costs = [_final_cost(rule, spent) for rule in ticket.rules]
+            costs = [final_cost(rule, spent) for rule in ticket.rules]
             await self._rates.settle(ticket.call_id, ticket.rules, costs)
         if ticket.held is not None:
             await self._purse.settle(ticket.held, self._amount(ticket.config, spent))
@@ -186,36 +186,3 @@ def _read(scope: str, token_id: UUID | None) -> tuple[Reach, list[Limit]]:
     reach = Reach(place.tenant_id, place.scope_id, token_id)
     with scope_active(reach):
         return reach, limits_of(reach)
-
-
-def _worst(outgoing: Outgoing) -> Usage:
-    answer = outgoing.answer_cap or settings.BROKER_UNCAPPED_ANSWER_TOKENS
-    return Usage(
-        prompt_tokens=outgoing.prompt_tokens(), completion_tokens=answer * outgoing.choices
-    )
-
-
-def _final_cost(rule: Rule, spent: Spent) -> int:
-    if rule.measures == "requests":
-        return rule.cost
-    if rule.measures == "calls" or not spent.billed:
-        return 0
-    known = spent.usage.total_tokens if spent.usage is not None else None
-    return rule.cost if known is None else known
-
-
-def _too_much(limit: Limit, refused: Refusal) -> LimitExceededError:
-    wait = (
-        "the request alone is larger than that"
-        if refused.reset_after is None
-        else f"there is more in {refused.reset_after:.1f} s"
-    )
-    return LimitExceededError(
-        f"The {limit.of}'s limit of {int(limit.value)} {limit.get_kind_display()} is reached:"
-        f" {refused.remaining} left, {wait}.",
-        name=limit.kind,
-        of=limit.of,
-        limit=str(int(limit.value)),
-        remaining=str(refused.remaining),
-        reset_after=refused.reset_after,
-    )
