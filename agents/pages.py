@@ -9,6 +9,7 @@ from django.db.models import Model, QuerySet
 from rest_framework.request import Request
 
 from tenants.errors import InvalidInput
+from tenants.pagination import whole_number
 
 M = TypeVar("M", bound=Model)
 DEFAULT_LIMIT = 200
@@ -42,6 +43,7 @@ def integer(request: Request, param: str, default: int, least: int, most: int) -
     text = request.query_params.get(param)
     if text is None:
         return default
-    if not (text.isascii() and text.isdecimal() and least <= int(text[:11]) <= most):
+    number = whole_number(text, least, most)
+    if number is None:
         raise InvalidInput(f"{param} lies within {least} and {most}.", param=param)
-    return int(text)
+    return number

@@ -2,13 +2,15 @@
 
 The schema goes to the model, where it understands that; what comes back is checked here all the
 same. Nothing is fetched for a ``$ref``, and patterns are left to the model: a tenant's regular
-expression could keep a worker busy for ever.
+expression could keep a worker busy for ever. So could references that double with each level, or
+many alternatives for many items: a check has a number of steps, and ends with them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from typing import Any
 
 import orjson
@@ -26,13 +28,78 @@ MAX_FAULT = 500
 _FENCED = re.compile(r"\A```[a-z]*\n(.*)\n```\Z", re.DOTALL)
 
 
+MAX_STEPS = 100_000
+"""Keywords looked at in one check: about half a second of a loop that others share."""
+
+Check = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
+
+_steps_left: ContextVar[list[int]] = ContextVar("steps_left")
+
+
+class EndlessError(Exception):
+    """The check would take too long."""
+
+
 def _not_checked(*_: Any) -> Iterator[ValidationError]:
     return iter(())
 
 
+def _unique(_: Any, wanted: Any, instance: Any, __: Any) -> Iterator[ValidationError]:
+    """``uniqueItems``, by the items' text: compared in pairs, some thousands take seconds."""
+    if wanted and isinstance(instance, list) and len(set(map(_text, instance))) < len(instance):
+        yield ValidationError("the items are not all different")
+
+
+def _text(item: Any) -> bytes:
+    try:
+        return orjson.dumps(_comparable(item), option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # nested deeper than it writes
+        raise EndlessError from None
+
+
+def _comparable(value: Any) -> Any:
+    """The same with 1.0 as 1, which JSON Schema takes for equal."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    if isinstance(value, list):
+        return [_comparable(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _comparable(item) for name, item in value.items()}
+    return value
+
+
+def _counted(check: Check) -> Check:
+    def counted(
+        validator: Any, value: Any, instance: Any, schema: Any
+    ) -> Iterator[ValidationError] | None:
+        left = _steps_left.get()
+        left[0] -= len(value) if isinstance(value, list) else 1
+        if left[0] < 0:
+            raise EndlessError
+        return check(validator, value, instance, schema)
+
+    return counted
+
+
+_CHECKS: dict[str, Check] = {
+    **Draft202012Validator.VALIDATORS,
+    "pattern": _not_checked,
+    "uniqueItems": _unique,
+}
 _Validator: Any = validators.extend(  # type: ignore[no-untyped-call]
-    Draft202012Validator, {"pattern": _not_checked}, version="answers"
+    Draft202012Validator,
+    {name: _counted(check) for name, check in _CHECKS.items()},
 )
+
+
+def _fault(validator: Any, instance: Any) -> ValidationError | None:
+    """What is wrong with ``instance``. Raises EndlessError, and what references raise."""
+    token = _steps_left.set([MAX_STEPS])
+    try:
+        fault: ValidationError | None = best_match(validator.iter_errors(instance))
+    finally:
+        _steps_left.reset(token)
+    return fault
 
 
 def schema_problem(schema: Mapping[str, Any]) -> str | None:
@@ -44,9 +111,11 @@ def schema_problem(schema: Mapping[str, Any]) -> str | None:
     if _mentions(schema, "patternProperties"):
         return "patternProperties is not supported."
     try:
-        list(_Validator(schema, registry=Registry()).iter_errors({}))
+        _fault(_Validator(schema, registry=Registry()), {})
     except (Unresolvable, RecursionError):
         return "A $ref leads nowhere, or out of the schema."
+    except EndlessError:
+        return "This schema takes too long to check answers with: its references multiply."
     return None
 
 
@@ -63,11 +132,13 @@ def review_of(schema: Mapping[str, Any] | None) -> Review | None:
 
     def review(text: str) -> str | None:
         try:
-            fault = best_match(validator.iter_errors(answer_of(text)))
+            fault = _fault(validator, answer_of(text))
         except ValueError:
             return _told("it is no JSON")
         except (Unresolvable, RecursionError):
             return _told("it cannot be checked")
+        except EndlessError:
+            return _told("it is too large to be checked")
         if holds_huge_integer(_without_fence(text)):
             return _told("it holds an integer of more than 64 bits")
         if fault is None:

@@ -247,6 +247,10 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "broker_project.schema.lists_and_errors",
+    ],
     "ENUM_NAME_OVERRIDES": {
         "CallStatus": "journal.models.STATUSES",
         "RunStatus": "agents.models.Run.Status",

@@ -24,6 +24,7 @@ from journal.services import keep_calls
 from tenants.admin.base import ServiceAdmin
 from tenants.errors import NotFound
 from tenants.models import Scope, Tenant
+from tenants.pagination import whole_number
 from tenants.services.audit import values_of
 
 LAST_PAGE = 200
@@ -168,8 +169,8 @@ class CallAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
     def get_paginator(
         self, request: HttpRequest, queryset: QuerySet[Call], per_page: int, *_: object
     ) -> ReadAheadPaginator:
-        page = request.GET.get("p", "1")
-        return ReadAheadPaginator(queryset, per_page, page=int(page) if page.isdecimal() else 1)
+        page = whole_number(request.GET.get("p", "1"), 1, 10**9)
+        return ReadAheadPaginator(queryset, per_page, page=page or 1)
 
     def get_search_results(
         self,

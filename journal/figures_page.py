@@ -14,6 +14,8 @@ from django.utils import timezone
 from journal.figures.cells import Cell
 from journal.selectors import Reach
 from journal.statistics import Period, Statistics, last_days, statistics_of
+from tenants.context import Reach as Place
+from tenants.context import current
 from tenants.models import Tenant
 
 if TYPE_CHECKING:
@@ -57,12 +59,17 @@ class Chart:
 
 
 def figures_context(query: dict[str, Any]) -> dict[str, Any]:
-    """What the page shows for ``query``; of everybody's last 30 days where that makes no sense."""
+    """What the page shows for ``query``; of everybody's last 30 days where that makes no sense.
+
+    For a tenant's own staff everybody is that tenant, whose days were added up for it alone.
+    """
     form = FiguresForm({"days": 30, **query})
     days, tenant = 30, None
     if form.is_valid():
         days, tenant = form.cleaned_data["days"], form.cleaned_data["tenant"]
-    reach = Reach(None if tenant is None else tenant.id)
+    where = current()
+    own = where.tenant_id if isinstance(where, Place) else None
+    reach = Reach(own if tenant is None else tenant.id)
     period = last_days(days, timezone.now())
     found = statistics_of(reach, period)
     return {

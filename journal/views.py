@@ -63,7 +63,7 @@ class CSVExportView(APIView):
 
     required_permissions: ClassVar = {"GET": JOURNAL_READ}
 
-    @extend_schema(parameters=[CallFiltersQuery], responses={200: OpenApiTypes.BINARY})
+    @extend_schema(parameters=[CallFiltersQuery], responses={(200, "text/csv"): OpenApiTypes.STR})
     def get(self, request: Request) -> StreamingHttpResponse:
         """The calls that match, newest first, streamed: as many as there are."""
         return _exported(request, as_csv, "text/csv; charset=utf-8")
@@ -74,7 +74,9 @@ class JSONLinesExportView(APIView):
 
     required_permissions: ClassVar = {"GET": JOURNAL_READ}
 
-    @extend_schema(parameters=[CallFiltersQuery], responses={200: OpenApiTypes.BINARY})
+    @extend_schema(
+        parameters=[CallFiltersQuery], responses={(200, "application/x-ndjson"): OpenApiTypes.STR}
+    )
     def get(self, request: Request) -> StreamingHttpResponse:
         """The calls that match, newest first, streamed: as many as there are."""
         return _exported(request, as_json_lines, "application/x-ndjson")

@@ -72,9 +72,9 @@ class _Rates:
     def micros(self, usage: Usage) -> Decimal:
         rates = (self.price.input_mtok, self.price.cache_read_mtok, self.price.output_mtok)
         prompt, completion = usage.prompt_tokens or 0, usage.completion_tokens or 0
-        cached = usage.cached_tokens or 0
+        cached = min(usage.cached_tokens or 0, prompt)
         whole, read, written = (rate if isinstance(rate, Decimal) else None for rate in rates)
-        if whole is None or written is None or (cached and read is None) or cached > prompt:
+        if whole is None or written is None or (cached and read is None):
             # By steps of length, or a case of its own: the list's slow way, which knows them all.
             tokens = _tokens(usage)
             return 1_000_000 * self.price.calc_price(tokens)["total_price"]
@@ -114,10 +114,12 @@ def _listed(base_url: str, model: str, usage: Usage) -> Decimal | None:
 
 
 def _tokens(usage: Usage) -> Tokens:
+    """Of what was cached no more than the prompt has: some providers count it beside the prompt."""
     from genai_prices import Usage as Tokens  # noqa: PLC0415
 
+    prompt, cached = usage.prompt_tokens, usage.cached_tokens
     return Tokens(
-        input_tokens=usage.prompt_tokens,
+        input_tokens=prompt,
         output_tokens=usage.completion_tokens,
-        cache_read_tokens=usage.cached_tokens,
+        cache_read_tokens=None if cached is None else min(cached, prompt or 0),
     )

@@ -90,12 +90,18 @@ def check_grant(
 ) -> None:
     """A token gives no more than its maker has, and one made with a token does not outlive it.
 
-    Raises PermissionRefused, and InvalidInput for a time that has passed.
+    One that has limits of its own makes none: the new one would not have them. Raises
+    PermissionRefused, and InvalidInput for a time that has passed.
     """
     beyond = sorted(set(permissions) - caller.permissions)
     if beyond:
         raise PermissionRefused(
             f"You do not hold {', '.join(beyond)} yourself.", param="permissions"
+        )
+    if caller.token is not None and Limit.objects.filter(token=caller.token).exists():
+        raise PermissionRefused(
+            "The token you call with has limits of its own, and makes no others.",
+            code="limited_token",
         )
     if expires_at is not None and expires_at <= now:
         raise InvalidInput("expires_at has passed.", param="expires_at")

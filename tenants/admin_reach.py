@@ -16,6 +16,12 @@ log = logging.getLogger("tenants.walls")
 RUNS_A_TENANT = (Membership.Role.OWNER, Membership.Role.ADMIN)
 
 
+def is_operator(request: HttpRequest) -> bool:
+    """Whether the user of the admin site is the installation's, and no tenant's."""
+    user = request.user
+    return isinstance(user, User) and user.is_active and user.is_staff and user.is_superuser
+
+
 def admin_reach(request: HttpRequest) -> Where | None:
     """The operators' way through all walls, which is logged; a tenant's own staff stay in it."""
     user = request.user

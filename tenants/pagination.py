@@ -32,12 +32,19 @@ def page_of(
     }
 
 
+def whole_number(text: str, least: int, most: int) -> int | None:
+    """The number that ``text`` is, within its range. Of a long text no number is made at all."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(most))):
+        return None
+    number = int(text)
+    return number if least <= number <= most else None
+
+
 def _limit(text: str | None) -> int:
-    if text is None:
-        return DEFAULT_LIMIT
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= MAX_LIMIT):
+    limit = DEFAULT_LIMIT if text is None else whole_number(text, 1, MAX_LIMIT)
+    if limit is None:
         raise InvalidInput(f"limit lies within 1 and {MAX_LIMIT}.", param="limit")
-    return int(text)
+    return limit
 
 
 def _cursor(text: str) -> UUID:

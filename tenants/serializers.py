@@ -137,7 +137,7 @@ class TokenOutput(serializers.ModelSerializer[AccessToken]):
 class NewTokenOutput(TokenOutput):
     """The one answer that shows a token."""
 
-    token = serializers.CharField()
+    token = serializers.CharField(allow_null=True)
 
     class Meta(TokenOutput.Meta):
         fields = (*TokenOutput.Meta.fields, "token")

@@ -131,7 +131,7 @@ class RunAdmin(KeptAdmin):
         """The button on a run's page."""
         self.message_user(request, f"The run is {cancel_run(run_id=run.pk).status}.")
 
-    @admin.action(description="Cancel the chosen runs")
+    @admin.action(description="Cancel the chosen runs", permissions=["change"])
     def cancel_chosen(self, request: HttpRequest, runs: QuerySet[Run]) -> None:
         """The action on the list."""
         for run_id in runs.values_list("id", flat=True):

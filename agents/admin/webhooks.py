@@ -66,7 +66,11 @@ class WebhookDeliveryAdmin(KeptAdmin):
         """They change through what happens to them."""
         return False
 
-    @admin.action(description="Send the chosen deliveries again")
+    def has_replay_permission(self, request: HttpRequest) -> bool:
+        """Who may change deliveries, were they changed by hand."""
+        return request.user.has_perm("agents.change_webhookdelivery")
+
+    @admin.action(description="Send the chosen deliveries again", permissions=["replay"])
     def replay_chosen(self, request: HttpRequest, deliveries: QuerySet[WebhookDelivery]) -> None:
         """The action on the list."""
         sent = 0

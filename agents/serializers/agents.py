@@ -39,7 +39,9 @@ class AgentOutput(serializers.ModelSerializer[Agent]):
     """An agent."""
 
     object = serializers.CharField(default="agent", read_only=True)
-    prompt = serializers.SlugRelatedField[PromptFunction](slug_field="slug", read_only=True)
+    prompt = serializers.SlugRelatedField[PromptFunction](
+        slug_field="slug", read_only=True, allow_null=True
+    )
     output_schema = serializers.JSONField(read_only=True)
     version = serializers.IntegerField(read_only=True)
 

@@ -68,7 +68,7 @@ class HttpToolOutput(serializers.ModelSerializer[HttpTool]):
 class NewHttpTool(HttpToolOutput):
     """An HTTP tool with the secret that signs its requests, in the one answer that shows it."""
 
-    secret = serializers.CharField(read_only=True)
+    secret = serializers.CharField(read_only=True, allow_null=True)
 
     class Meta(HttpToolOutput.Meta):
         fields = (*HttpToolOutput.Meta.fields, "secret")

@@ -174,8 +174,10 @@ class RunSummary(serializers.ModelSerializer[Run]):
     """A run without its conversation, as lists show it."""
 
     object = serializers.CharField(default="run", read_only=True)
-    agent = serializers.SlugRelatedField[Agent](slug_field="slug", read_only=True)
-    agent_version = serializers.SlugRelatedField[AgentVersion](slug_field="number", read_only=True)
+    agent = serializers.SlugRelatedField[Agent](slug_field="slug", read_only=True, allow_null=True)
+    agent_version = serializers.SlugRelatedField[AgentVersion](
+        slug_field="number", read_only=True, allow_null=True
+    )
     thread_id = serializers.UUIDField(read_only=True, allow_null=True)
     schedule_id = serializers.UUIDField(read_only=True, allow_null=True)
     usage = serializers.JSONField(read_only=True)

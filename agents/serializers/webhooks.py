@@ -46,7 +46,7 @@ class WebhookEndpointOutput(serializers.ModelSerializer[WebhookEndpoint]):
 class NewWebhookEndpoint(WebhookEndpointOutput):
     """An endpoint with the secret that signs what it is sent, in the one answer that shows it."""
 
-    secret = serializers.CharField(read_only=True)
+    secret = serializers.CharField(read_only=True, allow_null=True)
 
     class Meta(WebhookEndpointOutput.Meta):
         fields = (*WebhookEndpointOutput.Meta.fields, "secret")

@@ -23,6 +23,7 @@ from agents.streams.sending import event_stream
 from tenants.caller import Caller, caller_of
 from tenants.errors import InvalidInput
 from tenants.handover import Pieces, hand_over
+from tenants.pagination import whole_number
 from tenants.permissions import RUNS_READ
 
 STREAM = "text/event-stream"
@@ -108,9 +109,10 @@ def _after(request: Request) -> int:
     """The last event that the client has: a browser that comes back says so in a header."""
     text = request.headers.get("Last-Event-ID")
     if text is not None:
-        if not (text.isascii() and text.isdecimal() and int(text[:11]) <= MAX_NUMBER):
+        number = whole_number(text, 0, MAX_NUMBER)
+        if number is None:
             raise InvalidInput("Last-Event-ID is a sequence_number.", param="Last-Event-ID")
-        return int(text)
+        return number
     name = "after" if "after" in request.query_params else "starting_after"
     return integer(request, name, 0, 0, MAX_NUMBER)
 

@@ -8,6 +8,7 @@ from llmbroker.models import Completion
 from llmbroker.outgoing import Admission, Outgoing, Spent
 from llmbroker.ports import Gate
 from llmbroker.wire.failure import FailureKind
+from llmbroker.wire.params import capped
 
 PERHAPS_BILLED = frozenset(
     {
@@ -40,7 +41,7 @@ class Toll:
         request = outgoing()
         self._admission = admission = await self._gate.admit(request)
         if admission is not None and admission.answer_cap is not None and not request.answer_cap:
-            self.params = {**(self.params or {}), "max_tokens": admission.answer_cap}
+            self.params = capped(self.params, admission.answer_cap)
 
     async def answered(self, completion: Completion) -> None:
         """The whole answer came."""

@@ -15,6 +15,9 @@ OTHER_NAME = {
 }
 """The two names of the token limit: one is sent, never both, and the limit is never lost."""
 
+CHOICES = ("n", "best_of")
+"""How many answers are made at once, all of which are billed."""
+
 OPTIONAL = frozenset(
     {
         "frequency_penalty",
@@ -76,6 +79,12 @@ def asked(
         for name, value in tool_params.items()
         if name not in given and OTHER_NAME.get(name) not in given
     }
+
+
+def capped(params: Mapping[str, object] | None, cap: int) -> dict[str, object]:
+    """The same ``params`` with this limit of the answer and no other."""
+    others = {name: value for name, value in (params or {}).items() if name not in OTHER_NAME}
+    return {**others, "max_tokens": cap}
 
 
 def answer_cap(params: Mapping[str, object]) -> int | None:

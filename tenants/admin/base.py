@@ -30,6 +30,7 @@ class ServiceAdmin(ModelAdmin):
 
     show_full_result_count = False
     list_per_page = 50
+    ordering = ("-pk",)
     paginator = LatePaginator
 
     def get_search_results(

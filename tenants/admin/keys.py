@@ -157,7 +157,7 @@ class ProviderKeyAdmin(ServiceAdmin):
             said = f"{key}: {checked.sentence}"
             self.message_user(request, said, LEVELS[checked.standing])
 
-    @admin.action(description="Check with the provider")
+    @admin.action(description="Check with the provider", permissions=["change"])
     def check_chosen(self, request: HttpRequest, keys: QuerySet[ProviderKey]) -> None:
         """One call of one token with each, of a few at a time."""
         chosen = list(keys.values_list("pk", flat=True))
@@ -168,12 +168,12 @@ class ProviderKeyAdmin(ServiceAdmin):
             said = f"{CHECKED_AT_ONCE} of {len(chosen)} keys were checked, the most at one time;"
             self.message_user(request, f"{said} {left} were not.", messages.WARNING)
 
-    @admin.action(description="Disable")
+    @admin.action(description="Disable", permissions=["change"])
     def disable_chosen(self, request: HttpRequest, keys: QuerySet[ProviderKey]) -> None:
         """Out of use with the next call of every process."""
         self._set_status(request, keys, ProviderKey.Status.DISABLED)
 
-    @admin.action(description="Enable, also after a refusal")
+    @admin.action(description="Enable, also after a refusal", permissions=["change"])
     def enable_chosen(self, request: HttpRequest, keys: QuerySet[ProviderKey]) -> None:
         """Back in use."""
         self._set_status(request, keys, ProviderKey.Status.ACTIVE)

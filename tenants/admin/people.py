@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.auth.models import User
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.forms import BaseInlineFormSet
 from django.http import HttpRequest
 
 from tenants.admin.base import KeptAdmin, TabularInline
+from tenants.admin_reach import is_operator
 from tenants.models import Membership, Scope, Tenant
 from tenants.services.people import (
     ensure_personal_scope,
@@ -27,6 +29,13 @@ class MembershipInline(TabularInline):
     fields = ("user", "role")
     autocomplete_fields = ("user",)
     extra = 0
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """A tenant's own staff choose among its people; whom else there is, is not for them."""
+        if not is_operator(request):
+            known = Scope.objects.exclude(user=None).values("user")
+            kwargs["queryset"] = User.objects.filter(pk__in=known)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
 
 @admin.register(Tenant)

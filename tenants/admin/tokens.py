@@ -76,7 +76,7 @@ class AccessTokenAdmin(KeptAdmin):
         }
         return TemplateResponse(request, "admin/tenants/token_once.html", context)
 
-    @admin.action(description="Revoke")
+    @admin.action(description="Revoke", permissions=["change"])
     def revoke(self, request: HttpRequest, tokens: QuerySet[AccessToken]) -> None:
         """Refuse the chosen tokens from now on."""
         for token in tokens:

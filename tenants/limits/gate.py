@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.utils import timezone
 
-from llmbroker.errors import LimitExceededError
 from llmbroker.models import LLMConfig, Usage
 from llmbroker.outgoing import Admission, Outgoing, Spent
 from llmbroker.prices import cost_of
@@ -21,8 +22,9 @@ from tenants.database import in_thread_shared
 from tenants.limits.key_uses import KeyUses
 from tenants.limits.ledger import Ledger
 from tenants.limits.purse import Held, Purse, refusal
-from tenants.limits.rates import Rates, Refusal, Rule
+from tenants.limits.rates import Rates, Rule
 from tenants.limits.rules import limits_of, rule_of
+from tenants.limits.weighing import final_cost, too_much, worst
 from tenants.models import Limit
 from tenants.outage import Memory, process_memory
 from tenants.selectors import reach_of, scope_of
@@ -63,23 +65,36 @@ class LimitGate:
         self._memory = memory or process_memory()
         self._purse = Purse(ledger, self._memory, clock)
         self._uses = KeyUses(self._memory, clock)
+        self._leaving: set[asyncio.Future[None]] = set()
         self._known: dict[tuple[str, UUID | None], tuple[float, Reach, list[Limit]]] = {}
 
     async def admit(self, outgoing: Outgoing) -> Admission | None:
-        """See Gate. The installation's own calls have no limits."""
+        """See Gate. The installation's own calls have no limits.
+
+        A caller that goes away meanwhile is let in to the end, and then out again: what is
+        being taken in a thread or in Redis can be given back only once it is known.
+        """
         if outgoing.scope is None:
             return None
+        entering = asyncio.ensure_future(self._enter(outgoing, outgoing.scope))
+        try:
+            return await asyncio.shield(entering)
+        except asyncio.CancelledError:
+            self._see_out(self._turn_back(entering))
+            raise
+
+    async def _enter(self, outgoing: Outgoing, scope: str) -> Admission | None:
         await self._uses.note(outgoing.key_id)
-        reach, limits = await self._limits(outgoing.scope)
+        reach, limits = await self._limits(scope)
         if not limits:
             return None
-        usage = _worst(outgoing)
+        usage = worst(outgoing)
         tokens = (usage.prompt_tokens or 0) + (usage.completion_tokens or 0)
         found = [(limit, rule_of(limit, tokens=tokens)) for limit in limits]
         rules = [rule for _, rule in found if rule is not None]
         refused = await self._rates.take(outgoing.call_id, rules) if rules else None
         if refused is not None:
-            raise _too_much(next(limit for limit, rule in found if rule is refused.rule), refused)
+            raise too_much(next(limit for limit, rule in found if rule is refused.rule), refused)
         money = [limit for limit in limits if limit.kind in Limit.MONEY]
         held = None
         if money:
@@ -94,19 +109,40 @@ class LimitGate:
         ticket = Ticket(outgoing.call_id, outgoing.config, rules, held)
         return Admission(ticket, answer_cap=settings.BROKER_UNCAPPED_ANSWER_TOKENS)
 
+    async def _turn_back(self, entering: asyncio.Future[Admission | None]) -> None:
+        await asyncio.wait([entering])
+        if entering.cancelled() or entering.exception() is not None:
+            return
+        admission = entering.result()
+        if admission is not None:
+            await self._settle(admission, Spent(billed=False))
+
+    def _see_out(self, leaving: Coroutine[Any, Any, None]) -> asyncio.Future[None]:
+        """Do it to the end, whoever still waits for it."""
+        task = asyncio.ensure_future(leaving)
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+        return task
+
     async def settle(self, admission: Admission, spent: Spent) -> None:
-        """See Gate."""
+        """See Gate. What was spent is counted also if the caller goes away meanwhile."""
+        await asyncio.shield(self._see_out(self._settle(admission, spent)))
+
+    async def _settle(self, admission: Admission, spent: Spent) -> None:
         ticket = admission.ticket
         if not isinstance(ticket, Ticket):
             raise TypeError("this admission is another gate's")
         if ticket.rules:
-            costs = [_final_cost(rule, spent) for rule in ticket.rules]
+            costs = [final_cost(rule, spent) for rule in ticket.rules]
             await self._rates.settle(ticket.call_id, ticket.rules, costs)
         if ticket.held is not None:
             await self._purse.settle(ticket.held, self._amount(ticket.config, spent))
 
     async def aclose(self) -> None:
-        """Close the connections to Redis."""
+        """Let out those that are leaving, and close the connections to Redis."""
+        here = asyncio.get_running_loop()
+        leaving = [each for each in self._leaving if each.get_loop() is here]
+        await asyncio.gather(*leaving, return_exceptions=True)
         await self._rates.aclose()
         await self._purse.aclose()
 
@@ -135,10 +171,13 @@ class LimitGate:
         return amount
 
     def _amount(self, config: LLMConfig, spent: Spent) -> Decimal | None:
-        """What a call came to; None if nobody knows."""
+        """What a call came to; None if nobody knows, or the provider left a count out."""
         if not spent.billed:
             return Decimal(0)
-        return None if spent.usage is None else self._price(config, spent.usage)
+        usage = spent.usage
+        if usage is None or usage.prompt_tokens is None or usage.completion_tokens is None:
+            return None
+        return self._price(config, usage)
 
 
 def _read(scope: str, token_id: UUID | None) -> tuple[Reach, list[Limit]]:
@@ -147,36 +186,3 @@ def _read(scope: str, token_id: UUID | None) -> tuple[Reach, list[Limit]]:
     reach = Reach(place.tenant_id, place.scope_id, token_id)
     with scope_active(reach):
         return reach, limits_of(reach)
-
-
-def _worst(outgoing: Outgoing) -> Usage:
-    answer = outgoing.answer_cap or settings.BROKER_UNCAPPED_ANSWER_TOKENS
-    return Usage(
-        prompt_tokens=outgoing.prompt_tokens(), completion_tokens=answer * outgoing.choices
-    )
-
-
-def _final_cost(rule: Rule, spent: Spent) -> int:
-    if rule.measures == "requests":
-        return rule.cost
-    if rule.measures == "calls" or not spent.billed:
-        return 0
-    known = spent.usage.total_tokens if spent.usage is not None else None
-    return rule.cost if known is None else known
-
-
-def _too_much(limit: Limit, refused: Refusal) -> LimitExceededError:
-    wait = (
-        "the request alone is larger than that"
-        if refused.reset_after is None
-        else f"there is more in {refused.reset_after:.1f} s"
-    )
-    return LimitExceededError(
-        f"The {limit.of}'s limit of {int(limit.value)} {limit.get_kind_display()} is reached:"
-        f" {refused.remaining} left, {wait}.",
-        name=limit.kind,
-        of=limit.of,
-        limit=str(int(limit.value)),
-        remaining=str(refused.remaining),
-        reset_after=refused.reset_after,
-    )

@@ -72,9 +72,9 @@ class Purse:
 
     async def settle(self, held: Held, amount: Decimal | None) -> None:
         """Spend what the call came to; None: all that was reserved."""
-        if held.spending_ids and await self._memory.attempt(partial(_settle, held, amount)):
-            return
         owed = held.amount if amount is None else amount
+        if held.spending_ids and await self._memory.attempt(partial(_settle, held, owed)):
+            return
         await self._ledger.owe(held.standings, call_id=held.call_id, amount=owed)
         await self._write_what_is_owed(held)
 
@@ -139,7 +139,7 @@ def _reserve(
         )
 
 
-def _settle(held: Held, amount: Decimal | None) -> None:
+def _settle(held: Held, amount: Decimal) -> None:
     with scope_active(held.reach):
         settle_money(spending_ids=held.spending_ids, call_id=UUID(held.call_id), amount=amount)
 

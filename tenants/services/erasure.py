@@ -11,6 +11,8 @@ import logging
 from typing import Any, Protocol
 from uuid import UUID
 
+from axes.models import AccessAttempt, AccessFailureLog, AccessLog
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection, transaction
@@ -62,7 +64,7 @@ def erase_tenant(*, tenant: Tenant) -> dict[str, int]:
         erase(tenant_id=tenant.pk)
     for model in referring_first():
         _empty(model, tenant)
-    User.objects.filter(pk__in=people).delete()
+    _forget_people(people)
     return counted
 
 
@@ -74,11 +76,23 @@ def _destroy_keys(tenant: Tenant) -> None:
 
 
 def _only_here(tenant: Tenant) -> list[int]:
-    """Members of this tenant alone; the installation's own staff stay."""
+    """Members of this tenant alone, its own staff among them; the operators stay."""
     elsewhere = Scope.objects.exclude(tenant=tenant).exclude(user=None)
     here = Scope.objects.filter(tenant=tenant).exclude(user=None)
-    people = User.objects.filter(pk__in=here.values("user"), is_staff=False, is_superuser=False)
+    people = User.objects.filter(pk__in=here.values("user"), is_superuser=False)
     return list(people.exclude(pk__in=elsewhere.values("user")).values_list("pk", flat=True))
+
+
+@transaction.atomic
+def _forget_people(people: list[int]) -> None:
+    """And that they signed in, or tried to, and what operators did with them."""
+    users = User.objects.filter(pk__in=people)
+    names = list(users.values_list("username", flat=True))
+    for log_of_logins in (AccessAttempt, AccessFailureLog, AccessLog):
+        log_of_logins.objects.filter(username__in=names).delete()
+    kind = ContentType.objects.get_for_model(User)
+    LogEntry.objects.filter(content_type=kind, object_id__in=map(str, people)).delete()
+    users.delete()
 
 
 def _empty(model: type[Model], tenant: Tenant) -> None:

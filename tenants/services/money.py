@@ -1,7 +1,7 @@
 """Money limits: reserved at its worst before a call, spent as it was after it.
 
 Each takes the period's row lock, so that of any number of calls at once none sees room that
-another has taken. Several limits are locked in the order of their ids.
+another has taken. Several limits are locked in the order of their ids, before a call and after it.
 """
 
 from __future__ import annotations
@@ -65,17 +65,13 @@ def reserve_money(
     return reserved
 
 
-def settle_money(*, spending_ids: Sequence[UUID], call_id: UUID, amount: Decimal | None) -> None:
-    """Spend what the call came to (None: all that was reserved), and end its reservations."""
+def settle_money(*, spending_ids: Sequence[UUID], call_id: UUID, amount: Decimal) -> None:
+    """Spend what the call came to, and end its reservations, which may have run out by now."""
     with transaction.atomic():
-        for row in Spending.objects.select_for_update().filter(pk__in=spending_ids).order_by("pk"):
-            reserved = row.reservations.filter(call_id=call_id)
-            if amount is None:
-                spent = reserved.aggregate(sum=Sum("amount"))["sum"] or Decimal(0)
-            else:
-                spent = amount
-            reserved.delete()
-            Spending.objects.filter(pk=row.pk).update(spent=F("spent") + spent)
+        rows = Spending.objects.select_for_update().filter(pk__in=spending_ids)
+        for row in rows.order_by("limit_id"):
+            row.reservations.filter(call_id=call_id).delete()
+            Spending.objects.filter(pk=row.pk).update(spent=F("spent") + amount)
 
 
 def spend_money(*, limit_id: UUID, period: date, amount: Decimal) -> None:

@@ -1,8 +1,11 @@
 """Final answers that must fit a JSON Schema: checked, mended once, or a failed run."""
 
+import json
+
 import pytest
 
 from agents.services.replay import position_of
+from agents.structured import review_of
 from agents.tool_registry import ToolRegistry
 from tests.support.model_server import ask, fail, say
 
@@ -53,6 +56,44 @@ def test_a_misfit_is_told_to_the_model_and_mended_once(client, model, start, adv
     assert (assistant["role"], assistant["content"]) == ("assistant", wrong)
     assert complaint["role"] == "user"
     assert why in complaint["content"]
+
+
+MULTIPLYING = {
+    **{f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)},
+    "d40": {"type": "object"},
+}
+
+
+@pytest.mark.parametrize("where", ["#/$defs/d0", "#/$defs/d20"])
+def test_a_schema_whose_references_multiply_is_refused_at_once(client, where):
+    schema = {"$defs": MULTIPLYING, "$ref": where}
+    body = {"messages": [{"role": "user", "content": "hi"}], "output_schema": schema}
+    answer = client.post("/api/v1/runs", body)
+    assert answer.status_code == 400
+    assert "takes too long" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": MULTIPLYING},
+        {"properties": {"a": {"items": {"anyOf": [{"const": n} for n in range(2000)]}}}},
+    ],
+    ids=["references", "alternatives"],
+)
+def test_an_answer_that_takes_too_long_to_check_is_no_answer(schema):
+    """A worker's loop is everybody's: nobody's schema keeps it busy."""
+    answer = {"a": {}} if "$defs" in schema else {"a": ["x"] * 5000}
+    told = review_of(schema)(json.dumps(answer))
+    assert "too large to be checked" in told
+
+
+def test_items_that_must_differ_are_compared_by_what_they_are():
+    review = review_of({"uniqueItems": True})
+    assert review('[{"a": 1, "b": [2]}, {"a": 1, "b": [3]}, 1, "1", true]') is None
+    assert "not all different" in review('[{"a": 1, "b": 2}, {"b": 2.0, "a": 1}]')
+    assert review(str([[n] for n in range(3000)])) is None
+    assert "too large" in review("[" * 300 + "]" * 300)
 
 
 def test_a_second_misfit_fails_the_run_and_is_kept(client, model, start, advance):

@@ -1,12 +1,15 @@
 """What is said to browsers, what is refused at the door, and that Django has nothing to add."""
 
 import os
+import socket
 import subprocess
 import sys
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+
+from tests.support.web_server import serving
 
 PRODUCTION = {
     "HTTPS": "1",
@@ -47,6 +50,40 @@ def test_every_answer_carries_the_security_headers(client, api, alice):
 def test_a_head_that_no_honest_client_sends_is_refused(client, headers):
     answer = client.get("/api/v1/keys", headers=headers)
     assert (answer.status_code, answer.json()["error"]["code"]) == (431, "headers_too_large")
+
+
+def answer_to(base_url, head, pieces):
+    """What comes back on a bare connection, and how many of the pieces had been sent by then."""
+    host, port = base_url.removeprefix("http://").split(":")
+    sent = 0
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        try:
+            connection.sendall(head)
+            for piece in pieces:
+                connection.sendall(piece)
+                sent += 1
+            answer = connection.recv(65536)
+        except OSError:  # it was closed while we spoke
+            answer = b""
+    return answer, sent
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("announced", [True, False], ids=["announced", "chunked"])
+def test_of_a_body_without_end_no_more_is_read_than_is_allowed(alice, announced):
+    length = b"Content-Length: 209715200" if announced else b"Transfer-Encoding: chunked"
+    head = (
+        b"POST /api/v1/keys HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Authorization: Bearer " + alice.token.encode() + b"\r\n" + length + b"\r\n\r\n"
+    )
+    megabyte = b" " * 0x100000
+    piece = megabyte if announced else b"100000\r\n" + megabyte + b"\r\n"
+    with serving() as base_url:
+        answer, _ = answer_to(base_url, head, [piece] * (1 if announced else 5))
+        assert b"413" in answer.partition(b"\r\n")[0]
+        assert b"body_too_large" in answer
+        _, sent = answer_to(base_url, head, [piece] * 200)
+    assert sent < 100
 
 
 @pytest.mark.django_db

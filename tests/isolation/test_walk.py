@@ -11,15 +11,13 @@ import re
 import pytest
 from django.conf import settings
 from django.contrib import admin
-from django.contrib.auth.models import Permission, User
 from django.db import connection
 from django.db.models import Q, QuerySet
-from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from tenants.context import APPLICATION
 from tenants.managers import InReach, ScopedManager
-from tests.support.belongings import OUR_APPS, snapshot, tenant_models
+from tests.support.belongings import snapshot, tenant_models
 
 NAMES_A_SCOPE = {"tenant", "tenant_id", "scope", "scope_id", "scope__kind", "run__scope"}
 PUBLIC = {"api-schema", "api-docs"}
@@ -104,6 +102,9 @@ def bodies(acmes):
         {"name": "usd_per_day", "limit": "9", "scope": ids["scope_id"]},
         {"name": "usd_per_day", "limit": "9", "token": ids["token_id"]},
         {"key_policy": "own_only"},
+        {"step": 1}, {"approvals": [{"tool_call_id": "call_1", "decision": "approve"}]},
+        {"tool_outputs": [{"tool_call_id": "call_1", "output": "mine"}]},
+        {"runs": {"days": 1}}, {"calls": {"metadata_days": 1}},
         {"messages": [{"role": "user", "content": "hi"}], "agent": "theirs-of-acme"},
     ]  # fmt: skip
 
@@ -181,17 +182,6 @@ def test_a_member_gets_nothing_of_a_colleagues_personal_scope(api, acmes, bob, w
             answer = api(bob.token).get(url)
             text = answer.getvalue().decode()
             assert not [pk for pk in personal if pk in text], url
-
-
-@pytest.fixture
-def staff(client, charlie):
-    """Charlie as tenant staff: every permission of the admin site, and no superuser."""
-    User.objects.filter(pk=charlie.user.pk).update(is_staff=True)
-    ours = Permission.objects.filter(content_type__app_label__in=OUR_APPS)
-    charlie.user.user_permissions.set(ours)
-    browser = Client()
-    browser.force_login(User.objects.get(pk=charlie.user.pk))
-    return browser
 
 
 REGISTERED = [model for model in tenant_models() if model in admin.site._registry]

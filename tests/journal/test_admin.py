@@ -5,10 +5,12 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from journal.figures.adding_up import add_up
 from journal.models import Call, Rating
 from tests.journal.support import NOON
 
@@ -156,6 +158,17 @@ class TestTheFigures:
         journaled(alice, timezone.now())
         text = admin_client.get(self.FIGURES, {"tenant": charlie.tenant.slug, "days": 7})
         assert "0 calls" in text.content.decode()
+
+    def test_of_a_tenants_own_staff_reach_as_far_back_as_an_operators(
+        self, client, alice, journaled
+    ):
+        journaled(alice, timezone.now() - timedelta(days=5))
+        add_up(now=timezone.now())
+        alice.user.is_staff = True
+        alice.user.save()
+        alice.user.user_permissions.add(Permission.objects.get(codename="view_call"))
+        client.force_login(alice.user)
+        assert "1 calls" in client.get(self.FIGURES, {"days": 30}).content.decode()
 
     def test_say_where_a_question_makes_no_sense(self, admin_client):
         answer = admin_client.get(self.FIGURES, {"days": "x", "tenant": "nobodys"})

@@ -91,8 +91,9 @@ def belongings_of(person):
     )
     thread = Thread.objects.create(tenant=tenant, scope=scope)
     message = ThreadMessage.objects.create(thread=thread, number=1, message={"role": "user"})
+    request = {"messages": [{"role": "user", "content": "hi"}]}
     schedule = Schedule.objects.create(
-        tenant=tenant, scope=scope, name="s", cron="0 0 1 1 *", request={}, enabled=False
+        tenant=tenant, scope=scope, name="s", cron="0 0 1 1 *", request=request, enabled=False
     )
     repeated = IdempotentRequest.objects.create(
         tenant=tenant,

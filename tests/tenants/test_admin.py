@@ -50,6 +50,18 @@ def test_every_list_and_form_opens(site, alice, page):
         assert site.get(f"{base}add/").status_code == 200
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "tenants/scope/?kind__exact=%00",
+        "journal/call/?status__exact=%00",
+        "autocomplete/?app_label=tenants&model_name=limit&field_name=tenant&term=%00",
+    ],
+)
+def test_a_null_character_is_a_bad_request(site, query):
+    assert site.get(f"/admin/{query}").status_code == 400
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_a_list_costs_the_same_queries_however_long_it_is(site, alice, charlie, page):
     def queries():

@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.test import Client
 
 from journal.models import EVERYBODY
 from tenants.context import scope_active
@@ -56,7 +57,8 @@ def test_an_erased_tenant_leaves_no_trace_and_its_neighbour_everything(both, adm
     acmes, globexes = both
     page = f"/admin/tenants/scope/{acmes.person.scope.pk}/change/"
     admin_client.post(page, {"key_policy": "own_only"})  # the admin site's log names it
-    theirs = acmes.all_ids() | {"acme"}
+    alice = _staff_who_signed_in(acmes.person.user, admin_client)
+    theirs = acmes.all_ids() | {"acme", alice.username}
     kept = {
         table: [row for row in rows if not theirs & set(map(str, row.values()))]
         for table, rows in snapshot(but=("agents_step", "agents_event")).items()
@@ -73,6 +75,21 @@ def test_an_erased_tenant_leaves_no_trace_and_its_neighbour_everything(both, adm
         t: len([r for r in rows if _is_of(globexes, r)]) for t, rows in kept.items()
     }
     assert command("erase_tenant", "globex").count("         1  tenants_tenant") == 1
+
+
+def _staff_who_signed_in(user, operator):
+    """Of the tenant's own staff: an operator gave a password, and it was mistyped once."""
+    user.is_staff = True
+    user.set_password("correct horse battery")
+    user.save()
+    operator.post(f"/admin/auth/user/{user.pk}/password/", {"usable_password": "false"})
+    browser = Client(REMOTE_ADDR="203.0.113.9")
+    for password in ("mistyped", "correct horse battery"):
+        browser.post("/admin/login/", {"username": user.username, "password": password})
+    Client(REMOTE_ADDR="203.0.113.10").post(
+        "/admin/login/", {"username": user.username, "password": "guessed"}
+    )
+    return user
 
 
 def _is_of(belongings, row):

@@ -140,6 +140,8 @@ def test_lists_are_newest_first_in_pages(api, alice, create):
         "limit=",
         "limit=²",
         "limit=" + "9" * 5000,
+        "limit=000000001" + "9" * 9,
+        "limit=000000001" + "9" * 5000,
         "after=x",
         "after=",
         "after=%00",

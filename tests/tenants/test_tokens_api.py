@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from tenants.models import AccessToken
 from tenants.services.tokens import create_token
+from tests.tenants.limit_helpers import limited
 
 BODY = {"name": "ci", "permissions": ["runs:read", "keys:write"]}
 
@@ -71,6 +72,13 @@ def test_a_token_made_with_a_token_does_not_outlive_it(api, alice):
     later = {**body, "expires_at": (end + timedelta(seconds=1)).isoformat()}
     assert client.post("/api/v1/tokens", later).status_code == 403
     assert client.post("/api/v1/tokens", {**body, "expires_at": end.isoformat()}).status_code == 201
+
+
+def test_a_token_that_is_limited_makes_none_that_is_not(api, alice):
+    limited(alice.tenant, "usd_per_day", "1", token=alice.tenant.access_tokens.get())
+    answer = api(alice.token).post("/api/v1/tokens", {"name": "t", "permissions": ["runs:read"]})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "limited_token")
+    assert alice.tenant.access_tokens.count() == 1
 
 
 def test_an_admin_makes_a_token_of_the_shared_scope(api, alice):
