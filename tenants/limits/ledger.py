@@ -1,8 +1,10 @@
 """Money limits while the database is away: Redis keeps what was left, and what is owed since.
 
 Each reservation that PostgreSQL makes notes here what it left. While PostgreSQL is away, calls
-are reserved against that, by all processes together; what they come to is owed, and is written
-to PostgreSQL when it is back. What was never noted, or too long ago, is unknown.
+are reserved against that, by all processes together; what they come to is added up, and is written
+to PostgreSQL when it is back. The sum only grows, and PostgreSQL keeps how much of it is written:
+so it can be written by anybody, at any time, again and again. What was never noted, or too long
+ago, is unknown.
 """
 
 from __future__ import annotations
@@ -12,11 +14,12 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from redis.exceptions import RedisError
 
 from llmbroker.per_loop import PerLoop
+from tenants.limits.accounts import Account
 from tenants.limits.redis_scripts import NOW, connect
 
 log = logging.getLogger(__name__)
@@ -27,12 +30,14 @@ Standing = tuple[UUID, date]
 UNIT = Decimal("0.000000001")
 KEPT_DAYS = 40
 
-# ARGV: now, how long a hash is kept, what is left of each.
+# ARGV: now, how long a hash is kept; of each: what is left, the ledger written, how much of it.
 _NOTE = (
     NOW
     + """
 for i, key in ipairs(KEYS) do
-  redis.call('HSET', key, 'left', ARGV[2 + i], 'at', string.format('%.3f', now))
+  local left, ledger, written = ARGV[3 * i], ARGV[3 * i + 1], ARGV[3 * i + 2]
+  if redis.call('HGET', key, 'ledger') ~= ledger then written = '0' end
+  redis.call('HSET', key, 'left', left, 'written', written, 'at', string.format('%.3f', now))
   redis.call('EXPIRE', key, ARGV[2])
 end
 """
@@ -46,7 +51,8 @@ local amount = tonumber(ARGV[3])
 for i, key in ipairs(KEYS) do
   local at, left = redis.call('HGET', key, 'at'), redis.call('HGET', key, 'left')
   if not at or now - tonumber(at) > tonumber(ARGV[5]) then return {i, 'unknown'} end
-  left = tonumber(left) - tonumber(redis.call('HGET', key, 'owed') or 0)
+  local owed, written = redis.call('HGET', key, 'owed'), redis.call('HGET', key, 'written')
+  left = tonumber(left) - (tonumber(owed or 0) - tonumber(written or 0))
   local fields = redis.call('HGETALL', key)
   for f = 1, #fields, 2 do
     local held, ends = string.match(fields[f + 1], '^(%d+) until (%d+)$')
@@ -61,19 +67,19 @@ return {0, ''}
 """
 )
 
-# ARGV: the call, what it came to.
+# ARGV: the call, what it came to, a name for a ledger that begins here.
 _OWE = """
 for _, key in ipairs(KEYS) do
   redis.call('HDEL', key, ARGV[1])
+  redis.call('HSETNX', key, 'ledger', ARGV[3])
   redis.call('HINCRBY', key, 'owed', ARGV[2])
 end
 """
 
-_COLLECT = """
+_OWED = """
 local found = {}
 for i, key in ipairs(KEYS) do
-  found[i] = redis.call('HGET', key, 'owed') or '0'
-  redis.call('HDEL', key, 'owed')
+  found[i] = {redis.call('HGET', key, 'ledger') or '', redis.call('HGET', key, 'owed') or '0'}
 end
 return found
 """
@@ -93,11 +99,20 @@ class Ledger:
         self._prefix = prefix
         self._clock = clock
 
-    async def note(self, standings: Sequence[Standing], left: Sequence[Decimal]) -> None:
-        """Remember what PostgreSQL has just left of each. Without Redis nothing is."""
+    async def note(
+        self, standings: Sequence[Standing], left: Sequence[tuple[Decimal, Account]]
+    ) -> None:
+        """Remember what PostgreSQL has just left of each, and what that counts of the ledger.
+
+        Without Redis nothing is.
+        """
+        noted = [
+            value
+            for each, written in left
+            for value in (_units(each), written.ledger, _units(written.total))
+        ]
         try:
-            seconds = KEPT_DAYS * 24 * 3600
-            await self._run(_NOTE, standings, self._now(), seconds, *map(_units, left))
+            await self._run(_NOTE, standings, self._now(), KEPT_DAYS * 24 * 3600, *noted)
         except (RedisError, OSError):
             return
 
@@ -124,18 +139,18 @@ class Ledger:
     async def owe(self, standings: Sequence[Standing], *, call_id: str, amount: Decimal) -> None:
         """The call has ended and came to ``amount``, which PostgreSQL has yet to be told."""
         try:
-            await self._run(_OWE, standings, call_id, _units(amount))
+            await self._run(_OWE, standings, call_id, _units(amount), uuid4().hex)
         except (RedisError, OSError) as error:
             text = "money: %s US dollars of call %s are in no budget: Redis is away too (%s)"
             log.error(text, amount, call_id, type(error).__name__)  # noqa: TRY400 - no fault of ours
 
-    async def collect(self, standings: Sequence[Standing]) -> list[Decimal]:
-        """What is owed under each; who collects it has to write it to PostgreSQL."""
+    async def owed(self, standings: Sequence[Standing]) -> list[Account]:
+        """What calls came to under each, written to PostgreSQL or not."""
         try:
-            found = await self._run(_COLLECT, standings)
+            found = await self._run(_OWED, standings)
         except (RedisError, OSError):
-            return [Decimal(0) for _ in standings]
-        return [int(owed) * UNIT for owed in found]
+            return [Account() for _ in standings]
+        return [Account(ledger.decode(), int(owed) * UNIT) for ledger, owed in found]
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -13,11 +13,12 @@ from django.conf import settings
 
 from llmbroker.errors import LimitExceededError
 from tenants.context import Reach, scope_active
+from tenants.limits.accounts import Account
 from tenants.limits.ledger import Ledger, Standing
 from tenants.limits.rules import period_of, seconds_to_next
 from tenants.models import Limit
 from tenants.outage import Memory
-from tenants.services.money import NoRoom, Reserved, reserve_money, settle_money, spend_money
+from tenants.services.money import NoRoom, Reserved, reserve_money, settle_money, write_off
 
 ASK_AGAIN = 5.0
 """Seconds after which a budget that nobody knows may be known again."""
@@ -31,7 +32,8 @@ class Held:
     call_id: str
     amount: Decimal
     standings: Sequence[Standing]
-    spending_ids: Sequence[UUID]
+    spending_ids: Sequence[UUID] = ()
+    written: Sequence[Account] = ()
 
 
 class Purse:
@@ -53,9 +55,9 @@ class Purse:
             (reserved,) = done
             if isinstance(reserved, NoRoom):
                 raise spent(reserved.limit, reserved.remaining, amount, now)
-            await self._ledger.note(standings, [each.left for each in reserved])
+            await self._ledger.note(standings, [(each.left, each.written) for each in reserved])
             ids = [each.spending_id for each in reserved]
-            held = Held(reach, call_id, amount, standings, ids)
+            held = Held(reach, call_id, amount, standings, ids, [each.written for each in reserved])
             await self._write_what_is_owed(held)
             return held
         refused = await self._ledger.reserve(
@@ -68,7 +70,7 @@ class Purse:
         if refused is not None:
             limit, left = limits[refused[0]], refused[1]
             raise unknown(limit) if left is None else spent(limit, left, amount, now)
-        return Held(reach, call_id, amount, standings, ())
+        return Held(reach, call_id, amount, standings)
 
     async def settle(self, held: Held, amount: Decimal | None) -> None:
         """Spend what the call came to; None: all that was reserved."""
@@ -85,11 +87,11 @@ class Purse:
     async def _write_what_is_owed(self, held: Held) -> None:
         if self._memory.away:
             return
-        owed = await self._ledger.collect(held.standings)
-        for standing, amount in zip(held.standings, owed, strict=True):
-            spend = partial(_spend, held.reach, standing, amount)
-            if amount and await self._memory.attempt(spend) is None:
-                await self._ledger.owe([standing], call_id=held.call_id, amount=amount)
+        written = held.written or [Account() for _ in held.standings]
+        owed = await self._ledger.owed(held.standings)
+        for standing, known, account in zip(held.standings, written, owed, strict=True):
+            if account.total and account != known:
+                await self._memory.attempt(partial(_write_off, held.reach, standing, account))
 
 
 def refusal(
@@ -144,7 +146,7 @@ def _settle(held: Held, amount: Decimal) -> None:
         settle_money(spending_ids=held.spending_ids, call_id=UUID(held.call_id), amount=amount)
 
 
-def _spend(reach: Reach, standing: Standing, amount: Decimal) -> None:
+def _write_off(reach: Reach, standing: Standing, account: Account) -> None:
     limit_id, period = standing
     with scope_active(reach):
-        spend_money(limit_id=limit_id, period=period, amount=amount)
+        write_off(limit_id=limit_id, period=period, account=account)

@@ -87,6 +87,21 @@ class Spending(models.Model):
     limit = models.ForeignKey(Limit, models.CASCADE, related_name="spending")
     period = models.DateField(help_text="The period's first day.")
     spent = models.DecimalField(max_digits=24, decimal_places=12, default=0)
+    ledger = models.CharField(
+        max_length=32,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="The ledger that was written off here last; see tenants.limits.ledger.",
+    )
+    ledger_total = models.DecimalField(
+        max_digits=24,
+        decimal_places=12,
+        default=0,
+        db_default=0,
+        editable=False,
+        help_text="How much of that ledger's total is in what was spent.",
+    )
 
     wall = Wall()
     objects = ScopedManager["Spending"]()

@@ -15,6 +15,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import F, Q, Sum
 
+from tenants.limits.accounts import Account
 from tenants.limits.rules import period_of
 from tenants.models import Limit, Reservation, Spending
 
@@ -29,10 +30,12 @@ class NoRoom:
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """A limit's row of this period, and what the reservation leaves of it."""
+    """A limit's row of this period, what the reservation leaves of it, and what it counts of what
+    was spent elsewhere."""
 
     spending_id: UUID
     left: Decimal
+    written: Account
 
 
 def reserve_money(
@@ -51,7 +54,8 @@ def reserve_money(
             left = limit.value - row.spent - _reserved(row, now)
             if amount > left:
                 return NoRoom(limit, max(left, Decimal(0)))
-            reserved.append(Reserved(row.pk, left - amount))
+            written = Account(row.ledger, row.ledger_total)
+            reserved.append(Reserved(row.pk, left - amount, written))
         Reservation.objects.bulk_create(
             Reservation(
                 tenant_id=row.tenant_id,
@@ -74,9 +78,19 @@ def settle_money(*, spending_ids: Sequence[UUID], call_id: UUID, amount: Decimal
             Spending.objects.filter(pk=row.pk).update(spent=F("spent") + amount)
 
 
-def spend_money(*, limit_id: UUID, period: date, amount: Decimal) -> None:
-    """Spend what calls came to that were reserved elsewhere."""
-    Spending.objects.filter(limit=limit_id, period=period).update(spent=F("spent") + amount)
+def write_off(*, limit_id: UUID, period: date, account: Account) -> None:
+    """Spend what an account of a ledger has come to, as far as that was not done before."""
+    with transaction.atomic():
+        row = Spending.objects.select_for_update().filter(limit=limit_id, period=period).first()
+        if row is None:
+            return
+        before = row.ledger_total if row.ledger == account.ledger else Decimal(0)
+        if account.total > before:
+            Spending.objects.filter(pk=row.pk).update(
+                spent=F("spent") + account.total - before,
+                ledger=account.ledger,
+                ledger_total=account.total,
+            )
 
 
 def remaining_of(limits: Sequence[Limit], now: datetime) -> dict[UUID, Decimal]:

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 from django.conf import settings
+from redis import Redis
 from uuid_utils.compat import uuid7
 
 from llmbroker.errors import LimitExceededError
@@ -119,6 +120,74 @@ def test_what_calls_came_to_is_given_back_at_once_and_spent_when_the_database_is
         await gate.settle(await gate.admit(outgoing(alice)), answered(4))
 
     asyncio.run(after())
+    assert spent() == 7 * CENTS
+
+
+class DyingLedger(Ledger):
+    """Of a process that is killed when it knows what is owed, and has not written it."""
+
+    async def owed(self, standings):
+        await super().owed(standings)
+        raise RuntimeError("killed")
+
+
+def test_what_is_owed_survives_a_process_that_dies_while_it_writes_it(
+    process, database, clock, alice
+):
+    budget(alice, "1.00")
+    gate = process()
+
+    async def in_an_outage():
+        await gate.admit(outgoing(alice))
+        database.gone = True
+        within = await gate.admit(outgoing(alice))
+        await gate.settle(within, answered(3))
+        database.gone = False
+
+    asyncio.run(in_an_outage())
+    dying = process()
+    dying._purse._ledger.__class__ = DyingLedger
+    with pytest.raises(RuntimeError, match="killed"):
+        asyncio.run(dying.admit(outgoing(alice)))
+    assert spent() == 0
+    asyncio.run(process().admit(outgoing(alice)))
+    assert spent() == 3 * CENTS
+
+
+def test_what_is_owed_is_written_once_however_many_write_it(process, database, alice):
+    budget(alice, "9.00")
+
+    async def calls():
+        gates = [process() for _ in range(4)]
+        for round_ in (1, 2):
+            await gates[0].admit(outgoing(alice))
+            database.gone = True
+            for gate in gates:
+                await gate.settle(await gate.admit(outgoing(alice)), answered(1))
+            database.gone = False
+            await asyncio.gather(*(gate.admit(outgoing(alice)) for gate in gates * 3))
+            assert await asyncio.to_thread(spent) == round_ * 4 * CENTS
+
+    asyncio.run(calls())
+
+
+def test_a_ledger_that_redis_has_lost_begins_anew(process, database, alice):
+    budget(alice, "9.00")
+
+    async def outage(tokens):
+        gate = process()
+        await gate.admit(outgoing(alice))
+        database.gone = True
+        await gate.settle(await gate.admit(outgoing(alice)), answered(tokens))
+        database.gone = False
+        await gate.admit(outgoing(alice))
+
+    asyncio.run(outage(5))
+    assert spent() == 5 * CENTS
+    redis = Redis.from_url(settings.REDIS_URL)
+    lost = [key for key in redis.scan_iter("test-*") if b"money" in key]
+    redis.delete(*lost)
+    asyncio.run(outage(2))
     assert spent() == 7 * CENTS
 
 
