@@ -45,8 +45,8 @@ class Workers:
         express = self._express
         if express is None or not express.submit(job):
             express = self._express = Express()
+            express.submit(job)  # before it starts, and so before it could end again
             express.start()
-            express.submit(job)
         if not job.post.is_watching:
             job.post.is_watching = True
             asyncio.get_running_loop().call_later(STUCK, self._watch, job.post)

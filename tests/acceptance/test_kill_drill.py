@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 ROUNDS = int(os.environ.get("DRILL_ROUNDS", "2"))
 SEED = int(os.environ.get("DRILL_SEED", time.time_ns()))
 CLIENTS, AT_ONCE, TURNS = 2, 8, 2
+PLACES = 9  # of a worker: a tenth more than of one tenant, and runs that were lost take them too
 TASK = by_turn(ask(("calculate", {"expression": "6 * 7"})), say("42"))
 
 
@@ -145,7 +146,7 @@ def test_every_request_that_the_model_server_saw_has_one_row_and_no_run_lacks_it
     seen = Counter(first_words(request) for request in model.requests)
     asked = {key: seen[run.messages[-1]["content"]] for key, run in runs.items()}
     assert all(rows[key] >= asked[key] >= TURNS for key in runs), f"seed {SEED}"
-    assert rows.total() - seen.total() <= kills * AT_ONCE, f"seed {SEED}: rows of no request"
+    assert rows.total() - seen.total() <= kills * PLACES, f"seed {SEED}: rows of no request"
 
     called = list(Step.objects.filter(kind="model_call").values_list("call_id", flat=True))
     assert len(called) == len(set(called)) == TURNS * len(runs)
@@ -153,7 +154,7 @@ def test_every_request_that_the_model_server_saw_has_one_row_and_no_run_lacks_it
     sweep(now=timezone.now() + timedelta(hours=2))
     statuses = Counter(Call.objects.values_list("status", flat=True))
     assert set(statuses) <= {"ok", "unknown"}, f"seed {SEED}"
-    assert statuses["unknown"] <= kills * AT_ONCE
+    assert statuses["unknown"] <= kills * PLACES
     assert list(tmp_path.iterdir()) == []
     log.info("%d runs, %d requests, %s", len(runs), seen.total(), dict(statuses))
 

@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 
 import pytest
+from django.conf import settings
 from django.test.utils import override_settings
 from redis import Redis
 
@@ -14,6 +15,7 @@ from agents.models import Run
 from agents.services.cancelling import cancel_run
 from agents.services.worker import Pace, RunWorker
 from agents.streams import publishing, telling
+from agents.streams.frames import channel_of
 from llmbroker import Broker, CallStatus, InMemoryRegistry, InMemoryStore, LLMConfig
 from tenants.context import all_tenants
 from tenants.database import in_thread
@@ -36,20 +38,32 @@ def server():
 
 @pytest.fixture
 def listened(server, alice):
-    """``listened(run, work)``: what a stream of the run shows while ``work(run)`` goes on."""
+    """``listened(run, work)``: what a stream of the run shows while ``work(run)`` goes on.
 
-    async def scenario(run, work):
+    ``on_delta()`` is called when the first words have been heard.
+    """
+
+    async def scenario(run, work, on_delta):
         async with stream_of(server, run, alice.token) as stream:
             assert (await stream.next())["event"] == "run.queued"
-            await asyncio.sleep(0.2)  # until Redis knows that somebody listens
+            await until_redis_knows_of_a_listener(run)
             working = asyncio.ensure_future(in_thread(beside, work, run))
             found = []
             while (event := await stream.next()) is not None:
                 found.append(event)
+                if event["event"] == "message.delta":
+                    on_delta()
             await working
             return found
 
-    return lambda run, work: asyncio.run(scenario(run, work))
+    return lambda run, work, on_delta=bool: asyncio.run(scenario(run, work, on_delta))
+
+
+async def until_redis_knows_of_a_listener(run):
+    redis = Redis.from_url(settings.REDIS_URL)
+    async with asyncio.timeout(20):
+        while not await asyncio.to_thread(redis.pubsub_channels, channel_of(run.id)):  # noqa: ASYNC110 - Redis tells nobody
+            await asyncio.sleep(0.01)
 
 
 def beside(work, run):
@@ -92,14 +106,9 @@ def test_deltas_arrive_while_the_model_speaks_and_the_answer_is_kept(
     gate = threading.Event()
     model.script(tell("Hel", "lo", usage=(7, 2)).behind(gate))
     run = start()
-
-    def work(run):
-        timer = threading.Timer(0.5, gate.set)
-        timer.start()
-        advance(run)
-
-    events = listened(run, work)
-    assert shown(events)[0] == ("message.delta", {"step": 1, "index": 0, "delta": "Hel"})
+    events = listened(run, advance, on_delta=gate.set)  # the model ends only when it was heard
+    kind, first = shown(events)[0]
+    assert (kind, first["step"], first["index"]) == ("message.delta", 1, 0)
     assert said(events) == "Hello"
     kinds = kinds_of(events)
     assert kinds.index("step.started") < kinds.index("message.delta")
@@ -230,7 +239,7 @@ def test_a_redis_that_does_not_answer_holds_a_run_up_by_moments(
 def test_a_worker_that_is_stopped_voids_what_it_told_and_another_begins_anew(
     broker, native, model, start, listened
 ):
-    gate = threading.Event()
+    gate, heard = threading.Event(), threading.Event()
     model.script(tell("Hel", "lo").behind(gate), tell("Good day"))
     workers = [
         RunWorker(broker, lambda _: native, pace=Pace(look=0.05, hand_over=0.1)) for _ in range(2)
@@ -238,13 +247,12 @@ def test_a_worker_that_is_stopped_voids_what_it_told_and_another_begins_anew(
 
     def one_after_the_other(run):
         workers[0].start()
-        model.wait_for_requests(1)
-        time.sleep(0.3)
+        assert heard.wait(20)
         workers[0].stop()
         workers[1].start()
 
     try:
-        events = listened(start(deltas=True), one_after_the_other)
+        events = listened(start(deltas=True), one_after_the_other, on_delta=heard.set)
     finally:
         gate.set()
         workers[1].stop()
