@@ -104,12 +104,9 @@ class RetentionPolicyAdmin(ServiceAdmin):
         keep_calls(tenant=_tenant(obj.tenant_id), values=values)
         obj.pk = RetentionPolicy.objects.get(tenant_id=obj.tenant_id).pk
 
-    def delete_model(self, request: HttpRequest, obj: RetentionPolicy) -> None:  # noqa: ARG002
-        keep_calls(tenant=_tenant(obj.tenant_id), values=None)
-
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[RetentionPolicy]) -> None:
-        for policy in queryset:
-            self.delete_model(request, policy)
+    def delete_row(self, row: RetentionPolicy) -> None:
+        """Go back to the installation's days."""
+        keep_calls(tenant=_tenant(row.tenant_id), values=None)
 
 
 def _tenant(identity: UUID) -> Tenant:

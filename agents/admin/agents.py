@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest
 
 from agents.models import Agent
-from agents.services.definitions import update_agent
+from agents.services.definitions import delete_agent, update_agent
 from agents.tool_registry import ToolRegistry, installed_tools
 from agents.tool_sources.catalog import tools_of
 from tenants.admin.base import ModelForm, ServiceAdmin
@@ -68,6 +68,10 @@ class AgentAdmin(ServiceAdmin):
         """Save through the service, which checks the tools."""
         by = request.user if isinstance(request.user, User) else None
         update_agent(agent=obj, available=_available(obj), values={}, by=by)
+
+    def delete_row(self, row: Agent) -> None:
+        """Its runs stay."""
+        delete_agent(agent=row)
 
 
 def _available(agent: Agent) -> ToolRegistry:

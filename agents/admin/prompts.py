@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest
 
 from agents.models import PromptFunction, PromptVersion
 from agents.services.prompts import delete_prompt
@@ -38,6 +37,6 @@ class PromptFunctionAdmin(ServiceAdmin):
         """Prompt functions are defined over the API."""
         return False
 
-    def delete_model(self, request: HttpRequest, obj: PromptFunction) -> None:  # noqa: ARG002
-        """Delete through the service, which asks who still uses it."""
-        delete_prompt(prompt=obj)
+    def delete_row(self, row: PromptFunction) -> None:
+        """Unless somebody still uses it."""
+        delete_prompt(prompt=row)

@@ -3,13 +3,12 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
 from agents.models import RunRetention, Schedule
 from agents.services.retention import keep_runs
-from agents.services.schedules import update_schedule
+from agents.services.schedules import delete_schedule, update_schedule
 from tenants.admin.base import ServiceAdmin
 
 
@@ -43,6 +42,10 @@ class ScheduleAdmin(ServiceAdmin):
         """Save through the service, which tells the next tick."""
         update_schedule(schedule=obj, values=dict(form.cleaned_data), now=timezone.now())
 
+    def delete_row(self, row: Schedule) -> None:
+        """Its runs stay."""
+        delete_schedule(schedule=row)
+
 
 @admin.register(RunRetention)
 class RunRetentionAdmin(ServiceAdmin):
@@ -71,11 +74,6 @@ class RunRetentionAdmin(ServiceAdmin):
         keep_runs(tenant=obj.tenant, values={"days": obj.days})
         obj.pk = RunRetention.objects.get(tenant=obj.tenant).pk
 
-    def delete_model(self, request: HttpRequest, obj: RunRetention) -> None:  # noqa: ARG002
+    def delete_row(self, row: RunRetention) -> None:
         """Go back to the installation's days."""
-        keep_runs(tenant=obj.tenant, values=None)
-
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[RunRetention]) -> None:
-        """The action on the list."""
-        for policy in queryset.select_related("tenant"):
-            self.delete_model(request, policy)
+        keep_runs(tenant=row.tenant, values=None)

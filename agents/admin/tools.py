@@ -13,8 +13,8 @@ from agents.admin.signing import SigningAdmin
 from agents.models import HttpTool, McpServer
 from agents.sealing import is_readable
 from agents.serializers.http_tools import ObjectSchema
-from agents.services.http_tools import create_http_tool, update_http_tool
-from agents.services.mcp_servers import create_mcp_server, update_mcp_server
+from agents.services.http_tools import create_http_tool, delete_http_tool, update_http_tool
+from agents.services.mcp_servers import create_mcp_server, delete_mcp_server, update_mcp_server
 from tenants.admin.base import ModelForm, ServiceAdmin
 from tenants.encryption import Secret
 from tenants.errors import InvalidInput
@@ -76,6 +76,10 @@ class HttpToolAdmin(SigningAdmin):
         new = create_http_tool(tenant=values.pop("tenant"), values=values)
         obj.pk = new.tool.pk
         obj.shown_once = new.secret  # type: ignore[attr-defined]
+
+    def delete_row(self, row: HttpTool) -> None:
+        """Runs that name it go on without it."""
+        delete_http_tool(tool=row)
 
 
 class McpServerForm(ModelForm):
@@ -154,3 +158,7 @@ class McpServerAdmin(ServiceAdmin):
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Error reports leave the token out."""
         return super().changeform_view(request, *args, **kwargs)
+
+    def delete_row(self, row: McpServer) -> None:
+        """Runs that name its tools go on without them."""
+        delete_mcp_server(server=row)

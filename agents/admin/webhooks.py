@@ -9,7 +9,11 @@ from django.http import HttpRequest
 from agents.admin.signing import SigningAdmin
 from agents.models import WebhookDelivery, WebhookEndpoint
 from agents.services.deliveries import replay
-from agents.services.webhook_endpoints import create_webhook_endpoint, update_webhook_endpoint
+from agents.services.webhook_endpoints import (
+    create_webhook_endpoint,
+    delete_webhook_endpoint,
+    update_webhook_endpoint,
+)
 from tenants.admin.base import KeptAdmin
 from tenants.errors import Conflict
 
@@ -45,6 +49,10 @@ class WebhookEndpointAdmin(SigningAdmin):
         new = create_webhook_endpoint(tenant=values.pop("tenant"), values=values)
         obj.pk = new.endpoint.pk
         obj.shown_once = new.secret  # type: ignore[attr-defined]
+
+    def delete_row(self, row: WebhookEndpoint) -> None:
+        """With the log of its deliveries, which the audit log is told of."""
+        delete_webhook_endpoint(endpoint=row)
 
 
 @admin.register(WebhookDelivery)

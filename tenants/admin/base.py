@@ -1,8 +1,10 @@
 """What all admin pages of this app share."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -26,7 +28,8 @@ __all__ = ["KeptAdmin", "ModelAdmin", "ModelForm", "ServiceAdmin", "TabularInlin
 
 
 class ServiceAdmin(ModelAdmin):
-    """Saves through services: what one refuses becomes a message, and nothing is written."""
+    """Saves and deletes through services: what one refuses becomes a message, and nothing is
+    written."""
 
     show_full_result_count = False
     list_per_page = 50
@@ -48,8 +51,41 @@ class ServiceAdmin(ModelAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """The page of one object; its own transaction is rolled back on a refusal."""
+        return self._or_say_why(
+            request, super().changeform_view, object_id, form_url, extra_context
+        )
+
+    def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """The page that deletes one object, in a transaction of its own as well."""
+        return self._or_say_why(request, super().delete_view, *args, **kwargs)
+
+    def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """The list, and its actions."""
+        return self._or_say_why(request, super().changelist_view, *args, **kwargs)
+
+    def delete_row(self, row: Any) -> None:
+        """Delete one row, through the service that does so over the API."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how its rows are deleted")
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:  # noqa: ARG002
+        """From its own page."""
+        self.delete_row(obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:  # noqa: ARG002
+        """From the list: all of them, or none."""
+        with transaction.atomic():
+            for row in queryset:
+                self.delete_row(row)
+
+    def _or_say_why(
+        self,
+        request: HttpRequest,
+        view: Callable[..., HttpResponse],
+        *args: Any,
+        **kwargs: Any,
+    ) -> HttpResponse:
         try:
-            return super().changeform_view(request, object_id, form_url, extra_context)
+            return view(request, *args, **kwargs)
         except ApplicationError as error:
             self.message_user(request, error.message, messages.ERROR)
             return redirect(request.get_full_path())

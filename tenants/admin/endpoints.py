@@ -7,7 +7,7 @@ from django.http import HttpRequest
 
 from tenants.admin.base import ModelForm, ServiceAdmin
 from tenants.models import Endpoint
-from tenants.services.endpoints import update_endpoint
+from tenants.services.endpoints import delete_endpoint, update_endpoint
 
 
 class EndpointForm(ModelForm):
@@ -41,3 +41,7 @@ class EndpointAdmin(ServiceAdmin):
     ) -> None:
         """Save through the service, which checks the URL and whose scope it is."""
         update_endpoint(endpoint=obj, values={})
+
+    def delete_row(self, row: Endpoint) -> None:
+        """Which the audit log is told of."""
+        delete_endpoint(endpoint=row)

@@ -19,7 +19,7 @@ from tenants.key_values import key_value
 from tenants.models import ProviderKey
 from tenants.runtime import current_broker
 from tenants.services.key_checks import Standing, check_key
-from tenants.services.keys import add_key, update_key
+from tenants.services.keys import add_key, delete_key, update_key
 from tenants.vault import is_readable
 
 if TYPE_CHECKING:
@@ -189,3 +189,7 @@ class ProviderKeyAdmin(ServiceAdmin):
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Error reports leave the value out."""
         return super().changeform_view(request, *args, **kwargs)
+
+    def delete_row(self, row: ProviderKey) -> None:
+        """Out of use with the next call, which the audit log is told of."""
+        delete_key(key=row)

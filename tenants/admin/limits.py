@@ -41,6 +41,6 @@ class LimitAdmin(ServiceAdmin):
         )
         obj.pk = limit.pk
 
-    def delete_model(self, request: HttpRequest, obj: Limit) -> None:  # noqa: ARG002
-        """Take it away through the service."""
-        delete_limit(limit=obj)
+    def delete_row(self, row: Limit) -> None:
+        """Take it away, which the audit log is told of."""
+        delete_limit(limit=row)
