@@ -60,10 +60,13 @@ def run_tool_loop(
     every ``chat``. Raises ToolLoopLimitError when a limit was reached first, and whatever
     ``chat`` and ``on_step`` raise.
     """
-    toolbox = Toolbox(tools, dispatch)
-    loop = _loop_of(
+    runner = _runner_of(
+        caller,
         messages,
-        toolbox.schemas,
+        Toolbox(tools, dispatch),
+        max_tool_concurrency=max_tool_concurrency,
+        tool_timeout=tool_timeout,
+        max_result_chars=max_result_chars,
         max_steps=max_steps,
         max_tokens=max_tokens,
         max_cost=max_cost,
@@ -73,14 +76,7 @@ def run_tool_loop(
         tool_choice=tool_choice,
         final_answer=final_answer,
     )
-    runner = Runner(
-        loop=loop,
-        toolbox=toolbox,
-        scope=_scope_of(caller),
-        max_concurrency=max_tool_concurrency,
-        timeout=tool_timeout,
-        max_result_chars=max_result_chars,
-    )
+    loop = runner.loop
     if loop.pending:
         runner.run(loop.pending)
     while not (loop.done or loop.exhausted):
@@ -120,10 +116,13 @@ async def arun_tool_loop(
     up the event loop. ``on_step`` may be a coroutine function. When it is cancelled, every call
     of the turn gets a result that says so; a ToolLoop passed as ``messages`` shows them.
     """
-    toolbox = Toolbox(tools, dispatch)
-    loop = _loop_of(
+    runner = _runner_of(
+        caller,
         messages,
-        toolbox.schemas,
+        Toolbox(tools, dispatch),
+        max_tool_concurrency=max_tool_concurrency,
+        tool_timeout=tool_timeout,
+        max_result_chars=max_result_chars,
         max_steps=max_steps,
         max_tokens=max_tokens,
         max_cost=max_cost,
@@ -133,14 +132,7 @@ async def arun_tool_loop(
         tool_choice=tool_choice,
         final_answer=final_answer,
     )
-    runner = Runner(
-        loop=loop,
-        toolbox=toolbox,
-        scope=_scope_of(caller),
-        max_concurrency=max_tool_concurrency,
-        timeout=tool_timeout,
-        max_result_chars=max_result_chars,
-    )
+    loop = runner.loop
     if loop.pending:
         await runner.arun(loop.pending)
     while not (loop.done or loop.exhausted):
@@ -156,14 +148,31 @@ async def arun_tool_loop(
     raise loop.limit_error()
 
 
-def _loop_of(
-    messages: Sequence[Message] | ToolLoop, tools: list[ToolSchema] | None, **settings: Any
-) -> ToolLoop:
-    if not isinstance(messages, ToolLoop):
-        return ToolLoop(messages, tools=tools, **settings)
-    if messages.tools is None:
-        messages.tools = tools
-    return messages
+def _runner_of(
+    caller: object,
+    messages: Sequence[Message] | ToolLoop,
+    toolbox: Toolbox,
+    *,
+    max_tool_concurrency: int,
+    tool_timeout: float | None,
+    max_result_chars: int,
+    **limits: Any,
+) -> Runner:
+    """The tools of a new loop with ``limits``, or of the one that ``messages`` is."""
+    if isinstance(messages, ToolLoop):
+        loop = messages
+        if loop.tools is None:
+            loop.tools = toolbox.schemas
+    else:
+        loop = ToolLoop(messages, tools=toolbox.schemas, **limits)
+    return Runner(
+        loop=loop,
+        toolbox=toolbox,
+        scope=_scope_of(caller),
+        max_concurrency=max_tool_concurrency,
+        timeout=tool_timeout,
+        max_result_chars=max_result_chars,
+    )
 
 
 def _chat(caller: Chats[Any], loop: ToolLoop, kwargs: Mapping[str, Any]) -> Any:

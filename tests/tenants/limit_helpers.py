@@ -9,7 +9,9 @@ from uuid_utils.compat import uuid7
 from llmbroker import LLMConfig
 from llmbroker.models import Usage
 from llmbroker.outgoing import Outgoing, Spent
+from tenants.limits.gate import LimitGate
 from tenants.limits.ledger import Ledger
+from tenants.limits.rates import Rates
 from tenants.services.limits import set_limit
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
@@ -38,6 +40,12 @@ def a_cent_per_answer_token(config, usage):
 
 def ledger():
     return Ledger(settings.REDIS_URL, prefix=f"test-{uuid7()}:")
+
+
+def gate_of(clock):
+    """One process's, with rates and a ledger that nobody else has."""
+    rates = Rates(settings.REDIS_URL, prefix=f"test-{uuid7()}:", clock=clock.seconds)
+    return LimitGate(rates, ledger(), price=a_cent_per_answer_token, clock=clock)
 
 
 def outgoing(scope, *, cap=10, call_id=None):

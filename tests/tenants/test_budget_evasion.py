@@ -6,23 +6,17 @@ from decimal import Decimal
 
 import pytest
 from django.conf import settings
-from uuid_utils.compat import uuid7
 
 from llmbroker import AsyncBroker, InMemoryRegistry, InMemoryStore, LLMConfig
 from llmbroker.errors import LimitExceededError
 from llmbroker.models import Usage
 from llmbroker.outgoing import Spent
 from llmbroker.prices import cost_of, price_of
-from tenants.limits.gate import LimitGate
-from tenants.limits.rates import Rates
 from tenants.models import Reservation, Spending
 from tests.support.model_server import ModelServer, say
 from tests.tenants.limit_helpers import (
     HELLO,
-    Clock,
-    a_cent_per_answer_token,
     answered,
-    ledger,
     limited,
     outgoing,
 )
@@ -32,17 +26,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 GPT = LLMConfig("gpt", "https://api.openai.com/v1", "gpt-4o", "A_KEY")
 TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
 CAP = settings.BROKER_UNCAPPED_ANSWER_TOKENS
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def gate(clock):
-    rates = Rates(settings.REDIS_URL, prefix=f"test-{uuid7()}:", clock=clock.seconds)
-    return LimitGate(rates, ledger(), price=a_cent_per_answer_token, clock=clock)
 
 
 @pytest.fixture

@@ -24,24 +24,12 @@ from tests.support.model_server import ModelServer, say
 from tests.tenants.limit_helpers import (
     HELLO,
     NOW,
-    Clock,
     a_cent_per_answer_token,
     answered,
     ledger,
     limited,
     outgoing,
 )
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def gate(clock):
-    rates = Rates(settings.REDIS_URL, prefix=f"test-{uuid7()}:", clock=clock.seconds)
-    return LimitGate(rates, ledger(), price=a_cent_per_answer_token, clock=clock)
 
 
 def run(work):

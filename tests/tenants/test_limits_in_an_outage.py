@@ -18,7 +18,7 @@ from tenants.limits.rates import Rates
 from tenants.models import Spending
 from tenants.outage import Memory
 from tenants.services.limits import set_limit
-from tests.tenants.limit_helpers import CONFIG, HELLO, Clock, a_cent_per_answer_token
+from tests.tenants.limit_helpers import CONFIG, HELLO, a_cent_per_answer_token
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,11 +33,6 @@ class Switched(Memory):
     @property
     def away(self):
         return self.gone
-
-
-@pytest.fixture
-def clock():
-    return Clock()
 
 
 @pytest.fixture
