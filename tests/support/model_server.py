@@ -224,6 +224,7 @@ class ModelServer:
 
 
 class _Server(ThreadingHTTPServer):
+    request_queue_size = 128  # of five, many callers at once wait whole seconds for their turn
     daemon_threads = True
     block_on_close = False  # a pooled connection of a client may outlive the test
     model: ModelServer

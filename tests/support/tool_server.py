@@ -67,6 +67,7 @@ class ToolServer:
 
 
 class _Quiet(ThreadingHTTPServer):
+    request_queue_size = 128  # see model_server
     daemon_threads = True
 
     def handle_error(self, *args: Any) -> None:
